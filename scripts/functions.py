@@ -58,7 +58,7 @@ TYPES = {
 #: ruff removes the imports that a module does not use.
 IMPORTS = """\
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from teletape.core.calls import arguments as to
 from teletape.core.calls import checks
@@ -135,12 +135,19 @@ def _place(module: str) -> list[str]:
 
 def _module(module: str, records: list[tuple[Op, PublicFunction]]) -> str:
     constants = {op.name: f"{_constant(op)} = ops.{op.name}" for op, _ in records}
+    tuples = {record.named: _tuple(op, record) for op, record in records if record.named}
     functions = [_function(op, record) for op, record in records]
-    return "\n\n".join([HEAD.format(module=module), IMPORTS, "\n".join(constants.values()), *functions])
+    parts = [HEAD.format(module=module), IMPORTS, "\n".join(constants.values()), *tuples.values(), *functions]
+    return "\n\n".join(parts)
 
 
 def _constant(op: Op) -> str:
     return f"_{op.name}".upper()
+
+
+def _tuple(op: Op, record: PublicFunction) -> str:
+    fields = "".join(f"    {name}: Tensor\n" for name in op.results)
+    return f'class {record.named}(NamedTuple):\n    """The results of {_last(record.names[0])}."""\n\n{fields}'
 
 
 # ----------------------------------------------------------------------------------------------------------- functions
@@ -156,9 +163,16 @@ def _function(op: Op, record: PublicFunction) -> str:
         *_checks(record),
         *_call(op, record),
     ]
-    head = f"def {_last(record.names[0])}({', '.join(map(_parameter, record.arguments))}) -> Tensor:"
+    head = f"def {_last(record.names[0])}({', '.join(map(_parameter, record.arguments))}) -> {_returned(op, record)}:"
     lines = [f'"""{documentation}"""', "try:", textwrap.indent("\n".join(body), "    "), _REPORTS]
     return "\n".join([head, textwrap.indent("\n".join(lines), "    ")])
+
+
+def _returned(op: Op, record: PublicFunction) -> str:
+    """The type of what the function returns."""
+    if len(op.results) == 1:
+        return "Tensor"
+    return record.named or f"tuple[{', '.join(['Tensor'] * len(op.results))}]"
 
 
 #: What a function does with an exception: see `teletape.core.program.tracebacks`.
@@ -247,6 +261,11 @@ def _call(op: Op, record: PublicFunction) -> list[str]:
     lines = [f"attrs: dict[str, Any] = {{{', '.join(entries)}}}", *optional] if optional else []
     call = f"call({', '.join([_constant(op), _inputs(op, targets), *(['**attrs'] if optional else keywords)])})"
     conjugated = [argument.name for argument in record.arguments if argument.conversion is Conversion.CONJUGATE]
+    if record.named:
+        return [*lines, f"return {record.named}(*{call})"]
+    if len(op.results) > 1:
+        results = ", ".join(op.results)
+        return [*lines, f"{results} = {call}", f"return {results}"]
     if not conjugated:
         return [*lines, f"return {call}"]
     return [*lines, f"result = {call}", f"return to.conjugate(result) if {conjugated[0]} else result"]

@@ -65,6 +65,7 @@ def entry(op: dict[str, Any]) -> str:
     names = ", ".join(f"`{name}`" for name in op["tensorflow"])
     lines = [f"### {heading(op)}\n", f"{op['documentation']}\n", f"    {call}\n    → {run.result}\n"]
     facts = [f"type {op['op_type']}"] + ([names] if names else [])
+    facts += [f"results {', '.join(op['results'])}"] if len(op["results"]) > 1 else []
     if op["composite"]:
         facts += [f"made of {', '.join(run.ops)}" if run.ops else "made of other ops"]
         facts += [f"gradient of {name}: {gradient}" for name, gradient in run.gradients.items()]

@@ -131,7 +131,6 @@ def by_hand() -> dict[str, Callable[..., Any]]:
         "assert_greater": debugging.assert_greater,
         "assert_less": debugging.assert_less,
         "assert_rank": debugging.assert_rank,
-        "eig": decompositions.eig,
         "eigvals": decompositions.eigvals,
         **{name: getattr(spectral, name) for name in ("fftnd", "ifftnd", "rfftnd", "irfftnd")},
         "autodiff.ForwardAccumulator": ForwardAccumulator,

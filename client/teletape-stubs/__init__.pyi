@@ -85,6 +85,7 @@ from teletape._generated.elementwise.math import tanh as tanh
 from teletape._generated.elementwise.special import acosh as acosh
 from teletape._generated.elementwise.special import asinh as asinh
 from teletape._generated.elementwise.special import atanh as atanh
+from teletape._generated.linalg.eigen import eig as eig
 from teletape._generated.linalg.einsum import einsum as einsum
 from teletape._generated.linalg.matrix_functions import sqrtm as matrix_square_root
 from teletape._generated.linalg.products import matmul as matmul
@@ -261,7 +262,6 @@ from teletape.tf.ops.initializers import random_uniform_initializer as random_un
 from teletape.tf.ops.initializers import zeros_initializer as zeros_initializer
 from teletape.tf.ops.linalg.clip import clip_by_global_norm as clip_by_global_norm
 from teletape.tf.ops.linalg.clip import clip_by_norm as clip_by_norm
-from teletape.tf.ops.linalg.decompositions import eig as eig
 from teletape.tf.ops.linalg.decompositions import eigvals as eigvals
 from teletape.tf.ops.linalg.norms import norm as norm
 from teletape.tf.ops.linalg.norms import tensordot as tensordot

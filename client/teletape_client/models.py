@@ -322,7 +322,6 @@ class AuditEntry(Model):
         "key.created",
         "key.rotated",
         "key.revoked",
-        "tokens.revoked",
         "limits.changed",
         "function.published",
         "function.aliased",
@@ -1588,6 +1587,7 @@ class Op(Model):
     Attributes:
         op_type: TensorFlow's op type.
         tensorflow: TensorFlow's names for it.
+        results: Names of its results, in the order of a call's `outputs`.
         variadic: Whether it takes any number of tensors.
         attributes: JSON Schema.
         gradients: By input: `kind` (dense, slices, none, not_registered), and what a tape `keeps` for it.
@@ -1601,6 +1601,7 @@ class Op(Model):
     op_type: str
     tensorflow: list[str]
     inputs: list[str]
+    results: list[str]
     variadic: bool
     attributes: dict[str, Any]
     gradients: dict[str, dict[str, Any]]

@@ -58,14 +58,15 @@ Way = Callable[[Recorder, Op, Sequence[Any], Any], list[str]]
 # --------------------------------------------------------------------------------------------------------------- ways
 def alone(recorder: Recorder, op: Op, inputs: Sequence[Any], attrs: Any) -> list[str]:
     """The call, and nothing else."""
-    return [_spec(recorder.apply(op, inputs, attrs))]
+    return [_spec(each) for each in results_of(recorder.apply(op, inputs, attrs))]
 
 
 def in_function(recorder: Recorder, op: Op, inputs: Sequence[Any], attrs: Any) -> list[str]:
     """The call as the one step of a function."""
     names = [f"x{number}" for number in range(len(inputs))]
     operands = tuple(value if isinstance(value, Literal) else name for name, value in zip(names, inputs, strict=True))
-    function = compile_function(names, [Call(op.name, operands, ("y",), attrs)], ["y"])
+    outputs = [f"y{name}" for name in op.results]
+    function = compile_function(names, [Call(op.name, operands, tuple(outputs), attrs)], outputs)
     return [_spec(result) for result in function.run(recorder, inputs)]
 
 
@@ -94,8 +95,8 @@ def forward(recorder: Recorder, op: Op, inputs: Sequence[Any], attrs: Any) -> li
         if value.uid is not None and value.spec.differentiable:
             accumulator.watch(value, recorder.full(value.spec, 1))
     recorder.context.open_accumulator(accumulator)
-    result = recorder.apply(op, inputs, attrs)
-    return [_spec(result), _spec(accumulator.tangent(result))]
+    results = results_of(recorder.apply(op, inputs, attrs))
+    return [_spec(each) for result in results for each in (result, accumulator.tangent(result))]
 
 
 def over_rows(recorder: Recorder, op: Op, inputs: Sequence[Any], attrs: Any) -> list[str]:
@@ -151,14 +152,19 @@ _ALWAYS: Final = ("alone", "gradient")
 
 
 def _taped(recorder: Recorder, op: Op, inputs: Sequence[Any], attrs: Any) -> tuple[Tape, list[Any], Any]:
-    """A tape that watches the arrays, those that may have a gradient, and the result of the call."""
+    """A tape that watches the arrays, those that may have a gradient, and the first result of the call."""
     tape = Tape(persistent=True)
     recorder.context.open(tape)
     arrays = [value for value in inputs if value.uid is not None]
     recorder.context.watch(tape, arrays)
-    result = recorder.apply(op, inputs, attrs)
+    result = results_of(recorder.apply(op, inputs, attrs))[0]
     recorder.context.pause(tape)
     return tape, [value for value in arrays if value.spec.differentiable], result
+
+
+def results_of(result: Any) -> tuple[Any, ...]:
+    """The results of a call, one or several."""
+    return result if isinstance(result, tuple) else (result,)
 
 
 def _spec(value: Any) -> str:
@@ -394,12 +400,16 @@ def _check_batch(op: Op, arrays: Sequence[Any], attrs: Any) -> None:
     stacks = [np.stack([each, each]) for each in rows]
     outcomes: list[Any] = []
     for run in (
-        lambda: _spec_of(np.asarray(op.batch(op, stacks, batched, attrs))),  # type: ignore[misc]
-        lambda: trace_spec(
-            lambda *operands: op.batch(op, operands, batched, attrs),  # type: ignore[misc]
-            [_spec_of(each) for each in stacks],
-            {},
-        ),
+        lambda: [_spec_of(np.asarray(each)) for each in results_of(op.batch(op, stacks, batched, attrs))],  # type: ignore[misc]
+        lambda: [
+            *results_of(
+                trace_spec(
+                    lambda *operands: op.batch(op, operands, batched, attrs),  # type: ignore[misc]
+                    [_spec_of(each) for each in stacks],
+                    {},
+                )
+            )
+        ],
     ):
         try:
             with backend("cpu").quiet():
@@ -415,8 +425,8 @@ def _check_batch(op: Op, arrays: Sequence[Any], attrs: Any) -> None:
     if isinstance(real, Exception) or isinstance(predicted, Exception):
         if not (isinstance(real, Exception) and (isinstance(predicted, Exception) or _refuses_values(op))):
             raise Finding(f"{op.name}, batch rule: acceptance", f"by specs {predicted!r}, with arrays {real!r}")
-    elif real is not predicted or real.shape != (2, *bound.spec.shape) or real.dtype is not bound.spec.dtype:
-        raise Finding(f"{op.name}, batch rule: spec", f"row {bound.spec!r}, by specs {predicted!r}, real {real!r}")
+    elif not real == predicted == [spec.with_shape((2, *spec.shape)) for spec in bound.outputs]:
+        raise Finding(f"{op.name}, batch rule: spec", f"row {bound.outputs!r}, by specs {predicted!r}, real {real!r}")
 
 
 def _spec_of(array: Any) -> Any:

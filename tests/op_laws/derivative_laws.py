@@ -109,7 +109,7 @@ def second_order(op: Op, sample: Sample) -> None:
 def rows(op: Op, sample: Sample) -> None:
     """The gradients for a stack of cotangents are those for each cotangent, also recorded and by specs alone."""
     for case in some(cases(op, sample, [name for name in DTYPES if DTYPES[name] in DIFFERENTIABLE])):
-        dtype, result = case.dtype, case.bound().spec
+        dtype, result = case.dtype, case.spec()
         if not case.differentiable() or not op.registered or op.dynamic or not result.differentiable:
             continue
         cts = [random_like(case.run(), seed=7 + row) for row in range(3)]
@@ -141,8 +141,7 @@ def _smooth_cases(op: Op, sample: Sample, *, phases: bool = False) -> Iterator[C
     """The cases in which derivatives exist: float64, and complex128 if the op takes it.
 
     Vectors with free phases (Trait.PHASES) have differences that depend on how the forward chooses the phases: without
-    `phases` complex results of those ops are left out. tests/engine/catalogue/test_traits.py compares what no phase
-    changes.
+    `phases` complex results of those ops are left out. tests/engine/test_traits.py compares what no phase changes.
     """
     for dtype in (DTYPES["float64"], DTYPES["complex128"]):
         case = Case(op, sample, dtype)
@@ -152,7 +151,7 @@ def _smooth_cases(op: Op, sample: Sample, *, phases: bool = False) -> Iterator[C
         if not inputs or (dtype in COMPLEX and all(case.inputs[index].dtype is not dtype for index in inputs)):
             continue
         try:
-            result = case.bound().spec
+            result = case.spec()
         except InvalidArgumentError:
             continue
         if Trait.PHASES in op.traits and result.dtype in COMPLEX and not phases:
@@ -228,13 +227,20 @@ def _tangents(case: Case) -> Iterator[tuple[int, Any, Any]]:
         return  # its parts have jvp rules
     bound = case.bound()
     with case.backend.quiet():
-        values = [case.put(value) for value in (*case.inputs, np.asarray(case.run()))]
+        values = [case.put(value) for value in (*case.inputs, *map(np.asarray, case.results()))]
         everything = {position: position for position in range(len(values))}
         for index in case.differentiable():
             rule = case.op.rule(case.op.jvp, index)
             if not isinstance(rule, NoGradient):
                 t = _symmetrized(case, index, random_like(case.inputs[index], seed=2))
-                yield index, t, case.backend.get(rule.bind(bound, index, everything)(case.put(t), values))
+                tangent = rule.bind(bound, index, everything)(case.put(t), values)
+                if isinstance(tangent, tuple):
+                    if [each is not None for each in tangent] != [spec.differentiable for spec in bound.outputs]:
+                        case.fail("jvp", f"the tangents from {case.op.input_name(index)} are not those of the results")
+                    recorder = case.executor()
+                    parts = [None if each is None else as_operand(recorder, each) for each in tangent]
+                    tangent = case.joined(recorder, parts).array
+                yield index, t, case.backend.get(tangent)
 
 
 def _gradient_of_gradient(case: Case, values: Sequence[Any], index: int, weights: Any) -> list[Any]:
@@ -246,7 +252,7 @@ def _gradient_of_gradient(case: Case, values: Sequence[Any], index: int, weights
         for tape in (outer, inner):
             recorder.context.open(tape)
             recorder.context.watch(tape, arrays)
-        result = recorder.apply(case.op, operands[:-1], case.attrs)
+        result = case.applied(recorder, operands[:-1])
         query = GradientQuery(inner, [result], [operands[index]], output_gradients=[operands[-1]])
         (first,) = gradient(recorder, query)
         output_gradient = as_operand(recorder, weights)

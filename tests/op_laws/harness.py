@@ -12,6 +12,7 @@ import numpy as np
 from teletape_engine.arrays import Backend, backend
 from teletape_engine.catalogue.attributes import Attrs
 from teletape_engine.catalogue.binding import Bound, bind
+from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import Op, Sample
 from teletape_engine.catalogue.slices import SlicesValue, densify
 from teletape_engine.derivatives.gradient import gradient
@@ -21,6 +22,7 @@ from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.recording.executor import Executor
 from teletape_engine.recording.memory import Memory
 from teletape_engine.recording.recorder import Recorder
+from teletape_engine.recording.spec_recorder import SpecRecorder
 from teletape_engine.recording.tape import Tape
 from teletape_engine.recording.values import Literal, Value, new_uid
 from teletape_engine.spec import COMPLEX, DIFFERENTIABLE, DTYPES, DType, Number, Spec
@@ -28,6 +30,7 @@ from teletape_engine.spec import COMPLEX, DIFFERENTIABLE, DTYPES, DType, Number,
 T = TypeVar("T")
 
 _DEVICE: Final[ContextVar[Backend | None]] = ContextVar("_DEVICE", default=None)
+_RESULT: Final[ContextVar[int | None]] = ContextVar("_RESULT", default=None)
 _TURN: Final[ContextVar[int]] = ContextVar("_TURN", default=0)
 
 
@@ -53,6 +56,16 @@ def in_turn(number: int) -> Iterator[None]:
         yield
     finally:
         _TURN.reset(token)
+
+
+@contextmanager
+def of_result(number: int | None) -> Iterator[None]:
+    """Within it the laws look at that one of an op's several results alone: nothing uses the others; None: at all."""
+    token = _RESULT.set(number)
+    try:
+        yield
+    finally:
+        _RESULT.reset(token)
 
 
 def some(choices: Iterable[T]) -> list[T]:
@@ -112,12 +125,42 @@ class Case:
         """The op bound to the inputs' specs."""
         return bind(self.op, tuple(spec_of(value) for value in self.inputs), self.attrs)
 
-    def run(self, inputs: Sequence[Any] | None = None) -> Any:
-        """The result, as a session computes it, on the host."""
+    def spec(self) -> Spec:
+        """The inferred spec of `run`."""
+        recorder = SpecRecorder()
+        spec: Spec = self.applied(recorder, [as_operand(recorder, value) for value in self.inputs]).spec
+        return spec
+
+    def results(self, inputs: Sequence[Any] | None = None) -> tuple[Any, ...]:
+        """The results, as a session computes them, on the host."""
         recorder = self.executor()
         with self.backend.quiet():
             operands = [as_operand(recorder, value) for value in (self.inputs if inputs is None else inputs)]
-            return self.backend.get(recorder.apply(self.op, operands, self.attrs).array)
+            result = recorder.apply(self.op, operands, self.attrs)
+            results = result if isinstance(result, tuple) else (result,)
+            return tuple([self.backend.get(each.array) for each in results])
+
+    def run(self, inputs: Sequence[Any] | None = None) -> Any:
+        """The result on the host; of several as `joined` makes them one."""
+        recorder = self.executor()
+        with self.backend.quiet():
+            operands = [as_operand(recorder, value) for value in (self.inputs if inputs is None else inputs)]
+            return self.backend.get(self.applied(recorder, operands).array)
+
+    def applied(self, recorder: Recorder, operands: Sequence[Any]) -> Any:
+        """The op's result on a recorder; of several as `joined` makes them one."""
+        result = recorder.apply(self.op, operands, self.attrs)
+        return self.joined(recorder, result) if isinstance(result, tuple) else result
+
+    def joined(self, recorder: Recorder, results: Sequence[Any]) -> Any:
+        """The one result that the law looks at, or the elements of all of differentiable dtypes, if any is."""
+        only = _RESULT.get()
+        if only is not None:
+            return results[only]
+        chosen = [each for each in results if each is not None and each.spec.differentiable] or results
+        dtype = max([each.spec.dtype for each in chosen], key=lambda dtype: (dtype in COMPLEX, dtype.itemsize))
+        parts = [recorder.op(ops.reshape, recorder.op(ops.cast, each, dtype=dtype), shape=(-1,)) for each in chosen]
+        return recorder.op(ops.concat, *parts, axis=0)
 
     def vjp(self, ct: Any, inputs: Sequence[Any] | None = None) -> list[Any]:
         """For each input its cotangent as a dense array on the host, or None; nothing records the backward pass."""
@@ -126,7 +169,7 @@ class Case:
             recorder.context.open(tape)
             operands = [as_operand(recorder, value) for value in (self.inputs if inputs is None else inputs)]
             recorder.context.watch(tape, [operand for operand in operands if operand.uid is not None])
-            result = recorder.apply(self.op, operands, self.attrs)
+            result = self.applied(recorder, operands)
             sources = [operands[index] for index in self.differentiable()]
             query = GradientQuery(tape, [result], sources, output_gradients=[as_operand(recorder, ct)])
             gradients = [self.dense(each) for each in gradient(recorder, query)]
@@ -141,7 +184,7 @@ class Case:
             for each in (outer, tape) if recorded else (tape,):
                 recorder.context.open(each)
                 recorder.context.watch(each, arrays)
-            result = recorder.apply(self.op, operands, self.attrs)
+            result = self.applied(recorder, operands)
             sources = [operands[index] for index in self.differentiable()]
             query = GradientQuery(tape, [result], sources, output_gradients=[as_operand(recorder, cts)])
             return self._by_input(vjps(recorder, query))

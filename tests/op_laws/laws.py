@@ -70,7 +70,9 @@ def check_op(op: Op, sample: Sample | None = None, *, law: str | None = None, in
         for turn, example in enumerate(_apart(op, samples) if name in _OF_ATTRIBUTES else samples):
             try:
                 with harness.in_turn(turn if in_turn else 0):
-                    check(op, example)
+                    for result in _results(op, name, example):
+                        with harness.of_result(result):
+                            check(op, example)
             except LawError:
                 raise
             except Exception as error:
@@ -90,15 +92,16 @@ def spec(op: Op, sample: Sample) -> None:
             if dtype is DTYPES["float64"]:
                 raise
             continue  # the op does not take this dtype
-        result = np.asarray(case.run())
-        real = Spec.of(result.shape, result.dtype)
-        fits = real.dtype is bound.spec.dtype and all(
-            length <= bound_length for length, bound_length in zip(real.shape, bound.spec.shape, strict=True)
-        )
-        if real is not bound.spec and not (op.dynamic and fits):
-            case.fail("spec", f"inferred {bound.spec!r}, real {real!r}")
-        if op.expand is None and bound.price < bound.spec.nbytes:
-            case.fail("spec", f"the price {bound.price} is below the result's {bound.spec.nbytes} bytes")
+        for result, inferred in zip(map(np.asarray, case.results()), bound.outputs, strict=True):
+            real = Spec.of(result.shape, result.dtype)
+            fits = real.dtype is inferred.dtype and all(
+                length <= bound_length for length, bound_length in zip(real.shape, inferred.shape, strict=True)
+            )
+            if real is not inferred and not (op.dynamic and fits):
+                case.fail("spec", f"inferred {inferred!r}, real {real!r}")
+        nbytes = sum([inferred.nbytes for inferred in bound.outputs])
+        if op.expand is None and bound.price < nbytes:
+            case.fail("spec", f"the price {bound.price} is below the {nbytes} bytes of the results")
 
 
 def structure(op: Op, sample: Sample) -> None:
@@ -132,20 +135,22 @@ def batch(op: Op, sample: Sample) -> None:
         ]
         batched = [index in chosen for index in range(len(args))]
         with case.backend.quiet():
-            actual = case.backend.get(rule(op, [case.put(arg) for arg in args], batched, case.attrs))
-        expected = np.stack([np.asarray(case.run(row)) for row in rows])
+            computed = rule(op, [case.put(arg) for arg in args], batched, case.attrs)
+            actuals = [case.backend.get(each) for each in (computed if isinstance(computed, tuple) else (computed,))]
         what = f"with {', '.join(op.input_name(index) for index in chosen)} batched, the result"
-        if actual.dtype != expected.dtype:
-            case.fail("batch", f"{what} is {actual.dtype}, expected {expected.dtype}")
-        case.check_close("batch", what, actual, expected, **_EXACT)
+        for actual, *by_row in zip(actuals, *[case.results(row) for row in rows], strict=True):
+            expected = np.stack([np.asarray(each) for each in by_row])
+            if actual.dtype != expected.dtype:
+                case.fail("batch", f"{what} is {actual.dtype}, expected {expected.dtype}")
+            case.check_close("batch", what, actual, expected, **_EXACT)
         if all(isinstance(arg, np.ndarray) for arg in args):
             traced = trace_spec(
                 lambda *operands, batched=batched: rule(op, operands, batched, case.attrs),
                 [spec_of(arg) for arg in args],
                 {},
             )
-            real = Spec.of(actual.shape, actual.dtype)
-            if traced is not real:
+            real = tuple([Spec.of(actual.shape, actual.dtype) for actual in actuals])
+            if (traced if isinstance(traced, tuple) else (traced,)) != real:
                 case.fail("batch", f"{what} by specs is {traced!r}, real {real!r}")
 
 
@@ -215,11 +220,17 @@ def views(op: Op, sample: Sample) -> None:
         operands = [
             as_operand(recorder, next(inputs) if isinstance(value, np.ndarray) else value) for value in case.inputs
         ]
-        result = recorder.apply(op, operands, case.attrs).array
+        result = recorder.apply(op, operands, case.attrs)
+        results = [each.array for each in (result if isinstance(result, tuple) else (result,))]
     for array, copy in zip(arrays, copies, strict=True):
         if not np.array_equal(case.backend.get(array), copy, equal_nan=copy.dtype.kind in "fc"):
             case.fail("views", "the forward writes into an input")
-    shared = any(np.shares_memory(array, np.asarray(result)) for array in arrays if isinstance(array, np.ndarray))
+    shared = any(
+        np.shares_memory(array, np.asarray(result))
+        for array in arrays
+        if isinstance(array, np.ndarray)
+        for result in results
+    )
     if shared and not op.views and op.expand is None:
         case.fail("views", "the result shares memory with an input, and the op does not say views=True")
 
@@ -233,7 +244,7 @@ def record(op: Op, sample: Sample) -> None:
     if not op.doc[:1].strip() or "." not in op.doc:
         case.fail("record", "the documentation says nothing")
     bound = case.bound()
-    everything = {position: position for position in range(len(bound.specs) + 1)}
+    everything = {position: position for position in range(len(bound.specs) + len(bound.outputs))}
     for rules in (op.vjp, op.jvp):
         for index in range(len(bound.specs)):
             rule = op.rule(rules, index)
@@ -263,11 +274,22 @@ LAWS: Final[dict[str, Callable[[Op, Sample], None]]] = {
 #: Laws that look at each sample in several ways, of which `check_op` may choose: dtypes, layouts, batched inputs.
 IN_TURN: Final = ("spec", "batch", "rows", "layouts", "dtypes")
 
+#: Laws about derivatives, which an op of several results obeys also if nothing uses some of them.
+_OF_DERIVATIVES: Final = frozenset({"vjp", "jvp", "transpose", "second_order", "structure", "rows"})
+
 #: Laws that choose numbers of their own: of a sample they use the attributes, and which inputs are arrays of float64.
 _OF_ATTRIBUTES: Final = frozenset({"halves"})
 
 
 # ------------------------------------------------------------------------------------------------------------- details
+def _results(op: Op, law: str, sample: Sample) -> list[int | None]:
+    """What a law looks at: all results together (None), and if it is about derivatives, each of several alone."""
+    if len(op.results) == 1 or law not in _OF_DERIVATIVES:
+        return [None]
+    outputs = Case(op, sample).bound().outputs
+    return [None, *[number for number, spec in enumerate(outputs) if spec.differentiable]]
+
+
 def _apart(op: Op, samples: Sequence[Sample]) -> list[Sample]:
     """The samples without those that differ from an earlier one in their numbers alone."""
     first: dict[str, Sample] = {}
@@ -287,7 +309,7 @@ def _structure(recorder: Any, case: Case, order: int) -> list[list[str]]:
         for tape in tapes:
             recorder.context.open(tape)
             recorder.context.watch(tape, arrays)
-        targets = [recorder.apply(case.op, operands, case.attrs)]
+        targets = [case.applied(recorder, operands)]
         orders: list[list[str]] = []
         for tape in reversed(tapes):
             try:

@@ -12,6 +12,8 @@ from teletape._generated.linalg.composites import tensor_diag as tensor_diag
 from teletape._generated.linalg.composites import tensor_diag_part as tensor_diag_part
 from teletape._generated.linalg.composites import trace as trace
 from teletape._generated.linalg.diagonal import band_part as band_part
+from teletape._generated.linalg.eigen import eig as eig
+from teletape._generated.linalg.eigen import eigh as eigh
 from teletape._generated.linalg.eigen import eigvalsh as eigvalsh
 from teletape._generated.linalg.einsum import einsum as einsum
 from teletape._generated.linalg.matrix import cholesky as cholesky
@@ -52,8 +54,6 @@ from teletape.tf.ops.linalg.bands import eigh_tridiagonal as eigh_tridiagonal
 from teletape.tf.ops.linalg.bands import tridiagonal_matmul as tridiagonal_matmul
 from teletape.tf.ops.linalg.bands import tridiagonal_solve as tridiagonal_solve
 from teletape.tf.ops.linalg.clip import global_norm as global_norm
-from teletape.tf.ops.linalg.decompositions import eig as eig
-from teletape.tf.ops.linalg.decompositions import eigh as eigh
 from teletape.tf.ops.linalg.decompositions import eigvals as eigvals
 from teletape.tf.ops.linalg.decompositions import expm as expm
 from teletape.tf.ops.linalg.decompositions import lstsq as lstsq

@@ -118,7 +118,7 @@ def sparse_softmax_cross_entropy(features: Any, labels: Any) -> SparseSoftmaxCro
 def eigh(input: Any, compute_v: bool) -> SelfAdjointEigV2:
     """Eigenvalues of symmetric matrices, and their eigenvectors if `compute_v`."""
     if compute_v:
-        return SelfAdjointEigV2(*decompositions.eigh(input))
+        return SelfAdjointEigV2(*eigen.eigh(input))
     values = eigen.eigvalsh(input)
     return SelfAdjointEigV2(values, create.zeros([0], values.dtype))
 
@@ -126,7 +126,7 @@ def eigh(input: Any, compute_v: bool) -> SelfAdjointEigV2:
 def eig(input: Any, compute_v: bool) -> Eig:
     """Eigenvalues of matrices without symmetry, and their eigenvectors if `compute_v`."""
     if compute_v:
-        return Eig(*decompositions.eig(input))
+        return Eig(*eigen.eig(input))
     values = decompositions.eigvals(input)
     return Eig(values, create.zeros([0], values.dtype))
 

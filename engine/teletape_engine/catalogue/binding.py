@@ -21,8 +21,8 @@ from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import CATALOGUE, Cut, Op, Reach, Trait, Work, WorkKind
 from teletape_engine.catalogue.operand import Operand, Runtime
 from teletape_engine.catalogue.rule import BoundRule, NoGradient, Rule
-from teletape_engine.catalogue.slices import GradientKind, SparseGradient
-from teletape_engine.errors import TeletapeError, UnimplementedError
+from teletape_engine.catalogue.slices import GradientKind, SparseGradient, densify
+from teletape_engine.errors import InvalidArgumentError, TeletapeError, UnimplementedError
 from teletape_engine.spec import COMPLEX, DTYPES, FLOATING, STRING, WEAK, DType, Spec, Weak
 
 #: Counts of a millisecond or more: only such work is estimated before it begins.
@@ -45,30 +45,51 @@ class TapeCall:
         name: For messages.
         op_type: TensorFlow's op type.
         specs: Of the inputs; Python numbers as scalars of the dtype that they take.
-        spec: Of the result.
+        spec: Of the result; of several, of the first.
+        outputs: Of the results.
         attrs: The canonical attributes.
         traits: Of the op.
         work: About what computing it takes; None: so little that it is not estimated.
     """
 
-    __slots__ = ("attrs", "name", "op_type", "spec", "specs", "traits", "work")
+    __slots__ = ("attrs", "name", "op_type", "outputs", "spec", "specs", "traits", "work")
 
     def __init__(
         self,
         name: str,
         op_type: str,
         specs: tuple[Spec, ...],
-        spec: Spec,
+        outputs: tuple[Spec, ...],
         attrs: Attrs = NO_ATTRS,
         traits: frozenset[Trait] = frozenset(),
     ) -> None:
         self.name, self.op_type, self.attrs, self.traits = name, op_type, attrs, traits
-        self.specs, self.spec = specs, spec
+        self.specs, self.outputs, self.spec = specs, outputs, outputs[0]
         self.work: Work | None = None
 
     def input_name(self, i: int) -> str:
         """The name of input `i` in messages."""
         return f"xs[{i}]"
+
+    def kept_name(self, position: int) -> str:
+        """The name of what a tape keeps, by its position among (*inputs, *results)."""
+        return self.input_name(position)
+
+
+class Select(TapeCall):
+    """One result of a call of several, on a tape: its input is the call, which has no value of its own.
+
+    Attributes:
+        call: The call.
+        index: The number of the result.
+    """
+
+    __slots__ = ("call", "index")
+
+    def __init__(self, call: TapeCall, index: int) -> None:
+        name = f"{call.name}.{call.op.results[index]}" if isinstance(call, Bound) else "custom_output"
+        super().__init__(name, "Identity", (call.spec,), (call.outputs[index],))
+        self.call, self.index = call, index
 
 
 class CallPlan(NamedTuple):
@@ -77,8 +98,8 @@ class CallPlan(NamedTuple):
     Attributes:
         bound: The call.
         mask: The tracked inputs (bit i: input i); below zero: every input is kept.
-        picks: Which of (*inputs, result) are kept, as positions.
-        keep: From (*inputs, result) to what is kept.
+        picks: Which of (*inputs, *results) are kept, as positions.
+        keep: From (*inputs, *results) to what is kept.
         unregistered: Whether the op has no gradient registered.
         sparse: Whether a rule may give a sparse gradient.
         passes: Whether the rules take sparse gradients as they are, and pass them on.
@@ -118,32 +139,39 @@ class Bound(TapeCall):
 
     Attributes:
         op: The op.
-        price: Bytes that running it may allocate: the result and the workspace.
+        price: Bytes that running it may allocate: the results and the workspace.
         forward: `forward(xp, *arrays)`, the attributes bound.
-        trackable: Whether tapes may track the result. The result of stop_gradient is tracked no more than a constant.
-        plain: The array that the forward returns is the new value: no expansion, no view, a shape known beforehand, no
-            work that is estimated.
+        trackable: Whether tapes may track a result. The result of stop_gradient is tracked no more than a constant.
+        plain: The array that the forward returns is the new value: one result, no expansion, no view, a shape known
+            beforehand, no work that is estimated.
+        selects: For each of several results the call that selects it.
         plans: Plans by mask, computed on demand.
         lowered: The call as instructions, by layouts of the inputs; see `plans.lowering`.
         blocks: How a long forward is cut, and how many entries of the axis a block has; None: it runs as a whole.
     """
 
-    __slots__ = ("_jvp_rules", "blocks", "forward", "lowered", "op", "plain", "plans", "price", "trackable")
+    __slots__ = ("_jvp_rules", "blocks", "forward", "lowered", "op", "plain", "plans", "price", "selects", "trackable")
 
     def __init__(self, op: Op, specs: tuple[Spec, ...], attrs: Attrs) -> None:
         try:
-            super().__init__(op.name, op.op_type, specs, op.infer(*specs, **attrs), attrs, op.traits)
-            self.price = self.spec.nbytes + (op.workspace(*specs, **attrs) if op.workspace else 0)
+            inferred = op.infer(*specs, **attrs)
+            outputs = inferred if isinstance(inferred, tuple) else (inferred,)
+            super().__init__(op.name, op.op_type, specs, outputs, attrs, op.traits)
+            self.price = sum([spec.nbytes for spec in outputs]) + (op.workspace(*specs, **attrs) if op.workspace else 0)
             self.work = None if op.expand else _heavy_work(op, specs, self.spec, attrs)
         except TeletapeError as error:
             error.details.setdefault("op", op.name)
             raise
         self.op = op
         self.forward: Callable[..., Any] = partial(op.forward, **attrs) if attrs else op.forward
-        if not self.spec.size and not (op.refuses or op.dynamic or op.expand or Trait.ASSERTS in op.traits):
-            self.forward = partial(_nothing, self.spec)
+        several = len(outputs) > 1
+        if not (
+            any(spec.size for spec in outputs) or op.refuses or op.dynamic or op.expand or Trait.ASSERTS in op.traits
+        ):
+            self.forward = partial(_nothing, outputs)
         elif self.spec.dtype.name == "bfloat16":
-            self.forward = _on_cpu_alone(_rounded(self.forward), op, checks.refusal_of("bfloat16"))
+            rounded = self.forward if several else _rounded(self.forward)  # several have dtypes of their own
+            self.forward = _on_cpu_alone(rounded, op, checks.refusal_of("bfloat16"))
         elif STRING in (self.spec.dtype, *(spec.dtype for spec in specs)):
             self.forward = _on_host(self.forward, self.spec.dtype)
         elif self.spec.dtype.kind in "iu" and _moves(op):
@@ -151,9 +179,10 @@ class Bound(TapeCall):
         elif op.on_gpu.missing:
             text = f"op {op.name!r} is not offered on a GPU: {op.on_gpu.missing}. Instead: {op.on_gpu.instead}"
             self.forward = _on_cpu_alone(self.forward, op, text)
-        self.trackable = self.spec.differentiable and Trait.STOPS_GRADIENT not in op.traits
+        self.trackable = any(spec.differentiable for spec in outputs) and Trait.STOPS_GRADIENT not in op.traits
         self.blocks = _blocks(op, self) if self.work is not None and op.cut is not None else None
-        self.plain = not (op.views or op.dynamic or op.expand or self.work)
+        self.plain = not (several or op.views or op.dynamic or op.expand or self.work)
+        self.selects = tuple([CallPlan.without_rules(Select(self, i)) for i in range(len(outputs))]) if several else ()
         self.plans: dict[int, CallPlan] = {}
         self.lowered: dict[Any, Any] | None = None
         self._jvp_rules: dict[int, tuple[tuple[int, BoundRule], ...]] = {}
@@ -162,14 +191,19 @@ class Bound(TapeCall):
         """The name of input `i` in messages."""
         return self.op.input_name(i)
 
+    def kept_name(self, position: int) -> str:
+        """The name of what a tape keeps, by its position among (*inputs, *results)."""
+        n = len(self.specs)
+        return self.op.input_name(position) if position < n else self.op.results[position - n]
+
     def jvp_rules(self, mask: int) -> tuple[tuple[int, BoundRule], ...]:
-        """(input, `rule(t, (*inputs, result)) -> its term of the result's tangent`) for the inputs in `mask`.
+        """(input, `rule(t, (*inputs, *results)) -> its term of the result's tangent`) for the inputs in `mask`.
 
         Inputs without a term are left out: those declared to have none, and those whose rule `vanishes`.
         """
         rules = self._jvp_rules.get(mask)
         if rules is None:
-            everything = dict(enumerate(range(len(self.specs) + 1)))
+            everything = dict(enumerate(range(len(self.specs) + len(self.outputs))))
             rules = self._jvp_rules[mask] = tuple(
                 (i, _rounded(run) if self.spec.dtype.name == "bfloat16" else run)
                 for i, rule in self._rules(self.op.jvp, mask)
@@ -192,7 +226,7 @@ class Bound(TapeCall):
         chosen = list(self._rules(op.vjp, abs(mask)))
         picks = {position for _, rule in chosen for position in self._residuals(rule)}
         if not op.registered:  # a gradient that the caller registers may use any of it
-            picks.update(range(n + 1))
+            picks.update(range(n + len(self.outputs)))
         if mask < 0:
             picks.update(range(n))
         positions = tuple(sorted(picks))
@@ -220,6 +254,7 @@ class Bound(TapeCall):
 
     def _vjp(self, rule: Rule, i: int, slots: Mapping[int, int]) -> BoundRule:
         run = rule.bind(self, i, slots)
+        run = _of_dense(run) if self.selects else run
         return _rounded(run) if self.specs[i].dtype.name == "bfloat16" and Trait.ALIASES not in self.op.traits else run
 
     def _structural(self, rule: Rule, i: int) -> BoundRule:
@@ -237,7 +272,7 @@ class Bound(TapeCall):
 
     def _residuals(self, rule: Rule) -> list[int]:
         n = len(self.specs)
-        positions = [n] if "y" in rule.needs else []
+        positions = [n + k for k, name in enumerate(self.op.results) if name in rule.needs]
         if self.op.variadic:
             return positions + (list(range(n)) if self.op.inputs[0] in rule.needs else [])
         return positions + [i for i, name in enumerate(self.op.inputs) if name in rule.needs]
@@ -256,8 +291,8 @@ class Bound(TapeCall):
         op = self.op
         if name == "i":
             return i
-        if name == "y_spec":
-            return self.spec
+        if name.endswith("_spec") and name[:-5] in op.results:
+            return self.outputs[op.results.index(name[:-5])]
         if op.variadic and name == f"{op.inputs[0]}_specs":
             return self.specs
         if not op.variadic and name.endswith("_spec") and name[:-5] in op.inputs:
@@ -322,6 +357,13 @@ def bind(op: Op, specs: tuple[Spec | Weak, ...], attrs: Attrs = NO_ATTRS) -> Bou
     return bound
 
 
+def check_results(op: Op, count: int) -> None:
+    """Raises InvalidArgumentError unless the op has `count` results."""
+    if count != (number := len(op.results)):
+        has = f"{number} outputs ({', '.join(op.results)})" if number > 1 else "1 output"
+        raise InvalidArgumentError(f"op {op.name!r} has {has}, found {count} ids", op=op.name)
+
+
 def by_name(
     function: Callable[..., Any],
     *,
@@ -350,8 +392,8 @@ def by_name(
         arrays: list[tuple[str, int]] = []
         variadic = ""
         for name in names:
-            if name == "y":
-                arrays.append((name, slots[n]))
+            if name in op.results:
+                arrays.append((name, slots[n + op.results.index(name)]))
             elif op.variadic and name == op.inputs[0]:
                 variadic = name
             elif not op.variadic and name in op.inputs:
@@ -376,9 +418,10 @@ def by_name(
     return Rule(names, bound_rule, vanishes=vanishes, zero=zero)
 
 
-def _nothing(spec: Spec, xp: Any, *arrays: Any) -> Any:
-    """The result without elements: forwards compute other arrays on the way, which may be large."""
-    return (np if spec.dtype == STRING else xp).empty(spec.shape, spec.dtype)
+def _nothing(outputs: Sequence[Spec], xp: Any, *arrays: Any) -> Any:
+    """Results without elements: forwards compute other arrays on the way, which may be large."""
+    empty = tuple([(np if spec.dtype == STRING else xp).empty(spec.shape, spec.dtype) for spec in outputs])
+    return empty if len(empty) > 1 else empty[0]
 
 
 def _on_host(forward: Callable[..., Any], dtype: DType) -> Callable[..., Any]:
@@ -428,13 +471,25 @@ def _rounded(run: Callable[..., Any]) -> Callable[..., Any]:
     """`run`, its result as bfloat16: NumPy gives float32 for a bfloat16 array and a Python float."""
     dtype = DTYPES["bfloat16"]
 
+    def cast(array: Any) -> Any:
+        return array if array.dtype == dtype else ops.cast(array, dtype=dtype)
+
     def rounded(*args: Any) -> Any:
         result = run(*args)
         if isinstance(result, SparseGradient):
             return result._replace(values=ops.cast(result.values, dtype=dtype))
+        if isinstance(result, tuple):
+            return tuple(
+                [part if part is None or part.dtype == dtype else ops.cast(part, dtype=dtype) for part in result]
+            )
         return result if result.dtype == dtype else ops.cast(result, dtype=dtype)
 
     return rounded
+
+
+def _of_dense(rule: BoundRule) -> BoundRule:
+    """The vjp rule of several results, from a list of their cotangents: slices are summed, None stays."""
+    return lambda cts, residuals: rule(tuple([None if ct is None else densify(ct) for ct in cts]), residuals)
 
 
 # ------------------------------------------------------------------------------------------------- abstract evaluation
@@ -447,13 +502,14 @@ class _SpecOnly(NamedTuple):
 class _SpecRuntime(Runtime):
     """Follows ops by their specs, and records nothing."""
 
-    def call(self, op: Op, args: Sequence[Any], attrs: Mapping[str, Any]) -> Operand:
+    def call(self, op: Op, args: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
         specs = tuple(arg.value.spec if isinstance(arg, Operand) else WEAK[type(arg)] for arg in args)
-        return Operand(self, _SpecOnly(bind(op, specs, op.attrs(attrs)).spec))
+        results = tuple([Operand(self, _SpecOnly(spec)) for spec in bind(op, specs, op.attrs(attrs)).outputs])
+        return results if len(results) > 1 else results[0]
 
 
-def trace_spec(function: Callable[..., Any], specs: Sequence[Spec], attrs: Mapping[str, Any]) -> Spec:
-    """The spec of the result of a function of operands, for inputs of these specs."""
+def trace_spec(function: Callable[..., Any], specs: Sequence[Spec], attrs: Mapping[str, Any]) -> Any:
+    """The spec of the result of a function of operands, for inputs of these specs; a tuple of several."""
     runtime = _SpecRuntime()
-    result: Operand = function(*[Operand(runtime, _SpecOnly(spec)) for spec in specs], **attrs)
-    return result.value.spec  # type: ignore[no-any-return]  # a _SpecOnly
+    result = function(*[Operand(runtime, _SpecOnly(spec)) for spec in specs], **attrs)
+    return tuple([each.value.spec for each in result]) if isinstance(result, tuple) else result.value.spec

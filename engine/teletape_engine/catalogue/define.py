@@ -96,13 +96,14 @@ def on_gpu(**needs: str) -> Callable[[F], F]:
 
 def op(
     *,
-    infer: Callable[..., Spec],
+    infer: Callable[..., Spec | tuple[Spec, ...]],
     vjp: Sequence[Formula] | Formula,
     jvp: Sequence[Formula] | Formula | None = None,
     batch: Callable[..., Any] | None,
     samples: Samples,
     op_type: str = "",
     tf: Functions = "",
+    results: str = "y",
     sparse: Sequence[int] = (),
     weak: bool = False,
     like: Sequence[int] | None = None,
@@ -126,6 +127,7 @@ def op(
     `Rule`), or one NoGradient for all; without `jvp` it is what `vjp` is, which must then be NoGradient. `op_type` is
     by default the name in CamelCase. `tf` holds names, separated by spaces, of the TensorFlow function that takes the
     op's inputs and attributes in order, under the names in `args` if they are not ours; or `Function`s, which say more.
+    `results` holds names of several results, separated by spaces.
     `refuses` and `integers` hold names of inputs. What a GPU needs is said with `on_gpu`, below this decorator.
     """
 
@@ -145,6 +147,7 @@ def op(
             op_type=op_type or camel_case(called),
             functions=functions_of(tf, args.split(), inputs, variadic, schema),
             inputs=inputs,
+            results=tuple(results.split()),
             variadic=variadic,
             forward=forward,
             infer=infer,

@@ -24,6 +24,7 @@ def describe(op: Op) -> dict[str, Any]:
         "op_type": op.op_type,
         "tensorflow": [f"tf.{name}" for name in op.tf],
         "inputs": list(op.inputs),
+        "results": list(op.results),
         "variadic": op.variadic,
         "attributes": _plain(op.schema.json()),
         "gradients": {name: _gradient(op, i) for i, name in enumerate(op.inputs)},

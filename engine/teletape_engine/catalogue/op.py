@@ -4,7 +4,7 @@ A rule is an ordinary function whose first parameter is the cotangent (vjp) or t
 other parameters say what it needs, so that what a tape must keep is read off the formula and cannot be forgotten:
 
     a, x, …         the input of that name, kept as residual
-    y               the result, kept as residual
+    y               the result, kept as residual; of an op with several results each has its own name
     a_spec, y_spec  its shape and dtype only: nothing is kept
     axis, …         an attribute
     xs, xs_specs    all inputs of a variadic op, or their specs;  i: the input that the rule is for
@@ -35,8 +35,7 @@ Array: TypeAlias = Any  # an array of the backend, a Python number, or an Operan
 class Trait(enum.Enum):
     """A fact about an op that the rest of the engine and the SDK need in addition to its rules.
 
-    No other module tests an op's name or type: it tests for a trait. tests/engine/catalogue/test_traits.py has a law
-    for each.
+    No other module tests an op's name or type: it tests for a trait. tests/engine/test_traits.py has a law for each.
     """
 
     ALIASES = "aliases"  #: The result is the input itself: a cotangent, sparse or not, is that of the input.
@@ -61,8 +60,8 @@ class Trait(enum.Enum):
 class Reach(enum.Enum):
     """On which elements of its inputs an element of an op's result may depend, whatever the elements are.
 
-    `derivatives/sparsity/` reads the structure of derivatives from it. tests/engine/derivatives/test_sparsity.py holds
-    every op to it: what an op does not reach has no derivative.
+    `derivatives/sparsity/` reads the structure of derivatives from it. tests/engine/test_sparsity.py holds every op to
+    it: what an op does not reach has no derivative.
     """
 
     ALL = "all"  #: On all of them.
@@ -123,7 +122,7 @@ class Sample:
 
 @dataclass(frozen=True)
 class OnGpu:
-    """What a forward needs of the host, by its nature; all empty: nothing. tests/engine/arrays/test_gpu.py compares it.
+    """What a forward needs of the host, by its nature; all empty: nothing. tests/engine/test_gpu.py compares it.
 
     Attributes:
         waits: For what the host waits: a size, or whether values are allowed.
@@ -160,17 +159,18 @@ class Op:
         op_type: TensorFlow's op type, as its registry and its messages name it.
         functions: The public TensorFlow functions that are one call of it: names, arguments, defaults, conversions.
         inputs: Names of the array inputs; one name for a variadic op.
+        results: Names of the results; of one alone `y`.
         variadic: Takes any number of arrays.
         forward: `forward(xp, *arrays, **attrs)`; `xp` is the array namespace. Pure; never writes into its inputs.
-        infer: `infer(*specs, **attrs) -> Spec`; raises InvalidArgumentError.
+        infer: `infer(*specs, **attrs) -> Spec`; raises InvalidArgumentError. As `forward`, a tuple for several results.
         workspace: `workspace(*specs, **attrs)`: bytes that the forward needs at its peak in addition to its result;
             None: none.
         work: `work(*specs, **attrs)`: multiply-adds of the forward; None: it computes each element of its result once.
         cut: `cut(*specs, **attrs)`: how a long forward can be computed part by part; None, or of None: only as a
             whole.
         vjp: A rule per input, or NOT_REGISTERED / NON_DIFFERENTIABLE. A variadic op has one for all its inputs, or one
-            for the first and one for the others.
-        jvp: A rule per input giving its term of the result's tangent.
+            for the first and one for the others. Of several results `ct` is a tuple, None for one that nothing used.
+        jvp: A rule per input giving its term of the result's tangent; a tuple of several, None for one of integers.
         batch: `batch(op, args, batched, attrs)`: the op over a leading batch axis of the `batched` inputs, or None if
             the op has no array inputs.
         sparse: Inputs whose cotangent may be a `SparseGradient` (with some attributes).
@@ -197,9 +197,10 @@ class Op:
     op_type: str
     functions: tuple[PublicFunction, ...]
     inputs: tuple[str, ...]
+    results: tuple[str, ...]
     variadic: bool
     forward: Callable[..., Any]
-    infer: Callable[..., Spec]
+    infer: Callable[..., Spec | tuple[Spec, ...]]
     workspace: Callable[..., int] | None
     work: Callable[..., int] | None
     cut: Callable[..., Cut | None] | None
@@ -260,12 +261,12 @@ class Op:
         return NOT_REGISTERED not in self.vjp
 
     def saves(self, i: int, dtype: DType | None = None) -> tuple[str, ...]:
-        """Names of what the gradient of input `i` keeps: inputs, and `y` for the result; of that dtype, or of most."""
+        """Names of what the gradient of input `i` keeps: inputs and results; of that dtype, or of most."""
         rule = self.rule(self.vjp, i)
         if isinstance(rule, NoGradient):
             return ()
         rule = rule.of.get(dtype, rule) if dtype is not None else rule
-        return tuple(name for name in rule.needs if name in (*self.inputs, "y"))
+        return tuple(name for name in rule.needs if name in (*self.inputs, *self.results))
 
     def takes_numbers(self, specs: Sequence[Spec | Weak]) -> bool:
         """Whether the forward runs on inputs of these specs as they are, numbers unconverted."""

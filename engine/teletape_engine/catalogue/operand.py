@@ -13,7 +13,7 @@ class Runtime:
     """Runs ops on operands: a recorder (with arrays), a batching runtime, or abstract evaluation (specs alone)."""
 
     def call(self, op: Any, args: Sequence[Any], attrs: Mapping[str, Any]) -> Operand:
-        """Runs `op` on operands and Python numbers, and records it."""
+        """Runs `op` on operands and Python numbers, and records it; returns a tuple for several results."""
         raise NotImplementedError  # pragma: no cover - abstract
 
 

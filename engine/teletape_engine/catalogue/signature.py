@@ -169,6 +169,7 @@ class PublicFunction:
         synonym: Whether the names mean the op itself, so that a command may use them. False where the function computes
             a special case of the op.
         doc: What it does; empty: the op's.
+        named: The name of the tuple that several results are, with the results' names; empty: they are a plain tuple.
         by_hand: Why the SDK has this function written by hand; empty: it is derived from the record.
     """
 
@@ -178,6 +179,7 @@ class PublicFunction:
     shortcut: str = ""
     synonym: bool = True
     doc: str = ""
+    named: str = ""
     by_hand: str = ""
 
 
@@ -194,6 +196,7 @@ def function(
     shortcut: str = "",
     synonym: bool = True,
     doc: str = "",
+    named: str = "",
 ) -> PublicFunction:
     """A public function from names separated by spaces; a string among the arguments is an OPERAND of that name.
 
@@ -202,7 +205,7 @@ def function(
     records = tuple(Argument(entry) if isinstance(entry, str) else entry for entry in arguments)
     if not any(entry.name == "name" for entry in records):
         records = (*records, _NAME)
-    return PublicFunction(tuple(names.split()), records, check, shortcut, synonym, doc)
+    return PublicFunction(tuple(names.split()), records, check, shortcut, synonym, doc, named)
 
 
 def by_hand(names: str, why: str) -> PublicFunction:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from teletape_engine.catalogue.binding import Bound
+from teletape_engine.catalogue.binding import Bound, Select
 from teletape_engine.checking.subject import CheckedSubject, Host, wide
 from teletape_engine.derivatives.finite_differences import Settings
 from teletape_engine.derivatives.query import Declarations
 from teletape_engine.derivatives.reports.check_report import Report
 from teletape_engine.errors import InvalidArgumentError, TapeStateError, TeletapeError
-from teletape_engine.recording.custom import CustomOutput, CustomTapeCall
+from teletape_engine.recording.custom import CustomTapeCall
 from teletape_engine.recording.executor import Executor
 from teletape_engine.recording.progress import CANCEL_STEPS
 from teletape_engine.recording.tape import Tape
@@ -47,7 +47,7 @@ class _Replay(CheckedSubject):
 
     def results(self, index: int | None, value: Host | None) -> list[Value]:
         recorder = self.recorder
-        replayed: dict[Uid | None, Value] = {}
+        replayed: dict[Uid | None, Any] = {}
         change: Host | None = None
         variable: Uid | None = None
         if index is not None and value is not None:
@@ -61,6 +61,9 @@ class _Replay(CheckedSubject):
             if not number % CANCEL_STEPS:
                 recorder.check_cancelled()
             if output in replayed:
+                continue
+            if isinstance(plan.bound, Select):
+                replayed[output] = replayed[inputs[0]][plan.bound.index]
                 continue
             if inputs and inputs[0] in self.tape.variables:
                 replayed[output] = self._operand(residuals[0], change if inputs[0] == variable else None)
@@ -111,7 +114,7 @@ def check_tape(
         )
     if tape.consumed:
         raise TapeStateError(CONSUMED)
-    custom = next((node for node in tape.nodes if isinstance(node[0].bound, CustomTapeCall | CustomOutput)), None)
+    custom = next((node for node in tape.nodes if isinstance(node[0].bound, CustomTapeCall)), None)
     if custom is not None:
         name = getattr(custom[0].bound, "label", "custom_gradient")
         raise InvalidArgumentError(

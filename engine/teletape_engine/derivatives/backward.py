@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from typing import Protocol
 
-from teletape_engine.catalogue.binding import Bound, TapeCall
+from teletape_engine.catalogue.binding import Bound, Select, TapeCall
 from teletape_engine.catalogue.op import WorkKind
 from teletape_engine.catalogue.slices import GradientKind, SparseGradient
 from teletape_engine.derivatives.query import Declarations, GradientFunction, InputCotangents, Stop
 from teletape_engine.derivatives.walks import check_registered, in_tensorflow_order, leading_to
 from teletape_engine.recording.cotangents import Algebra, Ct
-from teletape_engine.recording.custom import CustomOutput, FunctionGradient
+from teletape_engine.recording.custom import FunctionGradient
 from teletape_engine.recording.executor import translated
 from teletape_engine.recording.progress import never_cancelled
 from teletape_engine.recording.tape import NodeTuple, Tape
@@ -27,7 +27,7 @@ class Observer(Protocol):
     """Receives the steps of a backward pass. Positions are those of the nodes on the tape."""
 
     def node(self, position: int, ct: Ct) -> None:
-        """The pass comes to a node, with the cotangent of its result."""
+        """The pass comes to a node, with the cotangent of its result; a list of them for several results."""
 
     def share(self, position: int, i: int, ct: Ct, share: Ct) -> None:
         """From `ct`, the cotangent of the node's result, comes `share`, the part of input `i`."""
@@ -164,8 +164,8 @@ def backward_pass(
             rules = plan.structural if structural else plan.rules if rules_of is None else rules_of(plan)
             if not rules:
                 bound = plan.bound
-                if bound.__class__ is CustomOutput:
-                    cts.setdefault(inputs[0], [None] * bound.count)[bound.index] = ct
+                if bound.__class__ is Select:
+                    cts.setdefault(inputs[0], [None] * len(bound.call.outputs))[bound.index] = ct
                     if observer is not None:
                         observer.share(position, 0, ct, ct)
                 elif declarations.stops_at(plan):

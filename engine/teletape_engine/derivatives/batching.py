@@ -68,8 +68,8 @@ class Rows(Runtime):
             return row.below
         return ops.broadcast_to(row.below, shape=(rows, *row.spec.shape))
 
-    def call(self, op: Op, args: Sequence[Any], attrs: Mapping[str, Any]) -> Operand:
-        """Runs `op` once on what has no rows, else through its batch rule."""
+    def call(self, op: Op, args: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+        """Runs `op` once on what has no rows, else through its batch rule; several results are a tuple."""
         canonical = op.attrs(attrs)
         if op.expand is not None:
             expanded: Operand = op.expand(*self._whole(op, args), **canonical)
@@ -77,10 +77,15 @@ class Rows(Runtime):
         below = [arg.value.below if isinstance(arg, Operand) else arg for arg in args]
         stacked = [isinstance(arg, Operand) and arg.value.stacked for arg in args]
         if not any(stacked):
-            return Operand(self, Row(op(*below, **canonical), False))
+            return self._operands(op(*below, **canonical), False)
         if op.batch is None or op.dynamic:
             raise InternalError(f"op {op.name!r} has no form over rows", op=op.name)  # pragma: no cover - in no rule
-        return Operand(self, Row(op.batch(op, below, stacked, canonical), True))
+        return self._operands(op.batch(op, below, stacked, canonical), True)
+
+    def _operands(self, below: Any, stacked: bool) -> Any:
+        if below.__class__ is tuple:
+            return tuple([Operand(self, Row(each, stacked)) for each in below])
+        return Operand(self, Row(below, stacked))
 
     def _whole(self, op: Op, args: Sequence[Any]) -> list[Operand]:
         """The arguments of a composite, where numbers have to be arrays."""

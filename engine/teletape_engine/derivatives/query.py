@@ -26,7 +26,7 @@ class Stop(NamedTuple):
         bound: The call: a `CustomTapeCall`, or an op's.
         inputs: Uids of its inputs.
         cts: The cotangent of each result; None if none reached it.
-        residuals: The inputs and the result of an op; of a custom call its `Function`, if that is in this process.
+        residuals: The inputs and the results of an op; of a custom call its `Function`, if that is in this process.
         where: The call site.
         pending: The cotangents that the pass has not used yet, by uid.
     """
@@ -41,7 +41,7 @@ class Stop(NamedTuple):
     @property
     def results(self) -> tuple[Spec, ...]:
         """Specs of the results, one for each ct."""
-        return self.bound.outputs if isinstance(self.bound, CustomTapeCall) else (self.bound.spec,)
+        return self.bound.outputs
 
     @property
     def label(self) -> str:

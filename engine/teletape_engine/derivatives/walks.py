@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Collection, Iterable, Sequence
 
-from teletape_engine.catalogue.binding import Bound
+from teletape_engine.catalogue.binding import Bound, Select
 from teletape_engine.derivatives.query import Declarations
 from teletape_engine.errors import NoGradientRegisteredError
-from teletape_engine.recording.custom import CustomOutput
 from teletape_engine.recording.tape import NodeTuple, Tape
 from teletape_engine.recording.values import Uid
 
@@ -84,7 +83,7 @@ def check_registered(tape: Tape, targets: Iterable[Uid], declarations: Declarati
     for plan, inputs, output, _, where in reversed(tape.nodes):
         if output not in reached:
             continue
-        if not plan.rules and (plan.bound.__class__ is CustomOutput or declarations.stops_at(plan)):
+        if not plan.rules and (plan.bound.__class__ is Select or declarations.stops_at(plan)):
             reached.update(inputs)
             continue
         op = plan.bound.op

@@ -9,11 +9,11 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from teletape_engine.catalogue.binding import CallPlan
+from teletape_engine.catalogue.binding import CallPlan, Select
 from teletape_engine.diagram.folding import Segment, fold
 from teletape_engine.explain.explanation import Explanation
 from teletape_engine.explain.reasons import Reason
-from teletape_engine.recording.custom import CustomOutput, CustomTapeCall
+from teletape_engine.recording.custom import CustomTapeCall
 from teletape_engine.recording.tape import NodeTuple, Tape
 from teletape_engine.recording.values import Uid, Unrecorded
 from teletape_engine.spec import Spec
@@ -200,7 +200,6 @@ class _Drawing:
         plan, inputs, output, residuals, where = node
         bound = plan.bound
         reads_variable = isinstance(inputs[0] if inputs else None, int) and inputs[0] in self.tape.variables
-        result = len(bound.specs)
         picks = [pick for pick, value in zip(plan.picks, residuals, strict=False) if not isinstance(value, Unrecorded)]
         return _node(
             f"n{position}",
@@ -211,7 +210,7 @@ class _Drawing:
             first=position,
             name=self._name(output),
             bytes=self._bytes((residuals,)),
-            keeps=["y" if pick == result else bound.input_name(pick) for pick in picks],
+            keeps=[bound.kept_name(pick) for pick in picks],
             where=self.format_where(where),
             marks=self._marks((output,)),
             why=self.cuts.get(output),
@@ -340,7 +339,7 @@ def leaves_of(tape: Tape) -> tuple[dict[Uid, str], dict[Uid, Spec]]:
 
 def passing_inputs(plan: CallPlan) -> Collection[int]:
     """Numbers of the inputs that a gradient passes to; all of a custom call's, whose function decides."""
-    if isinstance(plan.bound, CustomTapeCall | CustomOutput):
+    if isinstance(plan.bound, CustomTapeCall | Select):
         return range(len(plan.bound.specs))
     return [index for index, _ in plan.rules]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import Any, Final, NamedTuple
 
-from teletape_engine.catalogue.binding import Bound, CallPlan, TapeCall
+from teletape_engine.catalogue.binding import Bound, CallPlan, Select, TapeCall
 from teletape_engine.catalogue.op import Trait
 from teletape_engine.catalogue.rule import NOT_REGISTERED, NoGradient
 from teletape_engine.catalogue.slices import GradientKind
@@ -14,7 +14,7 @@ from teletape_engine.derivatives.query import Declarations
 from teletape_engine.explain.provenance_graph import Edge, Origin, ProvenanceGraph
 from teletape_engine.explain.reasons import Reason
 from teletape_engine.recording.cotangents import Presence
-from teletape_engine.recording.custom import CustomOutput, CustomTapeCall
+from teletape_engine.recording.custom import CustomTapeCall
 from teletape_engine.recording.progress import never_cancelled
 from teletape_engine.recording.provenance import Event
 from teletape_engine.recording.tape import NodeTuple, Tape
@@ -72,7 +72,7 @@ class Cuts:
 
     def _passing_inputs(self, plan: CallPlan, count: int) -> frozenset[int]:
         bound = plan.bound
-        if isinstance(bound, CustomTapeCall | CustomOutput) or bound.op_type in self.declarations.gradients:
+        if isinstance(bound, CustomTapeCall | Select) or bound.op_type in self.declarations.gradients:
             return frozenset([index for index in range(count) if (bound, index) not in self.tape.declined])
         return frozenset([index for index, _ in plan.rules])
 
@@ -110,6 +110,8 @@ class Cuts:
             return None
         if (bound, index) in self.tape.declined:
             return Reason.CUSTOM_NONE
+        if isinstance(bound, Select) and not bound.spec.differentiable:
+            return Reason.INTEGER_OR_BOOL
         if not isinstance(bound, Bound) or not bound.specs[index].differentiable:
             return self._not_recorded(origin)
         read = origin.inputs[index]
@@ -118,7 +120,7 @@ class Cuts:
         op = bound.op
         if Trait.STOPS_GRADIENT in op.traits:
             return Reason.STOP_GRADIENT
-        if not bound.spec.differentiable:
+        if not any(spec.differentiable for spec in bound.outputs):
             return Reason.INTEGER_OR_BOOL
         rule = op.rule(op.vjp, index)
         if rule is NOT_REGISTERED and op.op_type not in self.declarations.gradients:
@@ -155,7 +157,7 @@ class Cuts:
     def selects(self, edge: Edge) -> bool:
         """Whether the input gives no number: an index, a condition, a shape alone, or an argument that a call ties."""
         bound = edge.origin.what
-        if isinstance(bound, Event | CustomTapeCall | CustomOutput):
+        if isinstance(bound, Event | CustomTapeCall | Select):
             return False
         if Trait.EDGES in bound.traits:
             return edge.input_index > 0

@@ -151,7 +151,7 @@ class NumericDiagnosis:
             return Reason.ZERO_DERIVATIVE, zero_derivative_text(bound)
         ct = self._pass.cotangent_at(node)
         flat = Trait.SATURATES in bound.traits and is_zero(
-            _in_double_precision(plan, ct * 0 + 1, residuals, index).astype(spec.dtype)
+            _in_double_precision(plan, _ones_like(ct), residuals, index).astype(spec.dtype)
         )
         if not flat and not is_zero(_in_double_precision(plan, ct, residuals, index)):
             return Reason.UNDERFLOW, f"op {name!r} gives less than {spec.dtype.name} can hold: it becomes zero"
@@ -196,8 +196,8 @@ class NumericDiagnosis:
         element = f"input {bound.input_name(index)!r}{position_text}{value_text}"
 
         is_nan = bool(np.isnan(addend[position]))
-        ct_array = on_host(ct)
-        masked = is_nan and ct_array.shape == addend.shape and ct_array[position] == 0
+        ct_array = None if ct.__class__ is list else on_host(ct)  # of several results
+        masked = is_nan and ct_array is not None and ct_array.shape == addend.shape and ct_array[position] == 0
         if not masked or _keeps_nan(residuals):
             bad_value = self._first_bad_value(node)
             if bad_value is not None:
@@ -228,7 +228,7 @@ class NumericDiagnosis:
                 array = getattr(value, "array", None)
                 if array is None or not hasattr(array, "dtype") or is_finite(array):
                     continue
-                uid = output if place == len(inputs) else inputs[place]
+                uid = output if place >= len(inputs) else inputs[place]
                 maker = next((earlier for earlier in range(node, -1, -1) if self.nodes[earlier][2] == uid), None)
                 fault = "NaN" if bool(np.isnan(on_host(array)).any()) else "infinite"
                 if maker is None:
@@ -254,7 +254,15 @@ def _in_double_precision(plan: CallPlan, ct: Any, residuals: Any, index: int) ->
         return np.zeros(()) if is_zero(rule(ct, residuals)) else np.full((), np.nan)
 
 
+def _ones_like(ct: Any) -> Any:
+    if ct.__class__ is list:
+        return [None if part is None else _ones_like(part) for part in ct]
+    return ct * 0 + 1
+
+
 def _widened(array: Any) -> Any:
+    if array.__class__ is list:
+        return [_widened(part) for part in array]
     if isinstance(array, SparseGradient) or not hasattr(array, "dtype") or not is_inexact(array):
         return array
     return array.astype(DTYPES["complex128" if array.dtype in COMPLEX else "float64"])
@@ -280,7 +288,7 @@ def _range_text(plan: CallPlan, residuals: Sequence[Any]) -> str:
         array = on_host(value.array) if hasattr(value.array, "dtype") else None
         if array is not None and array.size and array.dtype.kind == "f":
             inputs = len(plan.bound.specs)
-            what = "its result" if place == inputs else f"input {plan.bound.input_name(place)!r}"
+            what = "its result" if place >= inputs else f"input {plan.bound.input_name(place)!r}"
             low, high = array.min(), array.max()
             return f" ({what} is {low:g})" if low == high else f" ({what} goes from {low:g} to {high:g})"
     return ""

@@ -11,12 +11,12 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from teletape_engine.catalogue.binding import Bound, Select, TapeCall
 from teletape_engine.catalogue.slices import SparseGradient
 from teletape_engine.derivatives.backward import Observer, backward_pass
 from teletape_engine.derivatives.query import Declarations
 from teletape_engine.derivatives.walks import leading_to
 from teletape_engine.recording.cotangents import Arrays
-from teletape_engine.recording.custom import CustomOutput
 from teletape_engine.recording.tape import NodeTuple, Tape
 from teletape_engine.recording.values import Uid
 
@@ -79,7 +79,7 @@ class ObservedPass:
     def node(self, position: int, ct: Any) -> None:
         """Notes the cotangents that come to the caller's functions."""
         plan, inputs, output, _, _ = self.nodes[position]
-        own = isinstance(plan.bound, CustomOutput) or self.declarations.stops_at(plan)
+        own = _is_of_caller(plan.bound) or self.declarations.stops_at(plan)
         if own and ct.__class__ is not list and (self._needed is None or not self._needed.isdisjoint(inputs)):
             self.callers[output] = inputs, ct
 
@@ -87,7 +87,7 @@ class ObservedPass:
         """Notes a contribution."""
         plan, inputs, _, _, _ = self.nodes[position]
         uid = inputs[i]
-        if uid is None or isinstance(plan.bound, CustomOutput):
+        if uid is None or _is_of_caller(plan.bound):
             return
         if self._ct_facts is None or self._ct_facts[0] != position:
             self._ct_facts = position, is_zero(ct), is_finite(ct)
@@ -165,6 +165,11 @@ class _Until:
         """Does nothing."""
 
 
+def _is_of_caller(bound: TapeCall) -> bool:
+    """Whether it selects a result of a call of the caller's own function."""
+    return isinstance(bound, Select) and not isinstance(bound.call, Bound)
+
+
 # --------------------------------------------------------------------------------------------------------------- arrays
 def is_empty(ct: Any) -> bool:
     """Whether a cotangent has no elements."""
@@ -172,12 +177,16 @@ def is_empty(ct: Any) -> bool:
 
 
 def is_zero(ct: Any) -> bool:
-    """Whether every element of a cotangent is zero."""
+    """Whether every element of a cotangent is zero; of a list, of each."""
+    if ct.__class__ is list:
+        return all(part is None or is_zero(part) for part in ct)
     return not bool(_values(ct).any())
 
 
 def is_finite(ct: Any) -> bool:
-    """Whether no element of a cotangent is NaN or infinite."""
+    """Whether no element of a cotangent is NaN or infinite; of a list, of each."""
+    if ct.__class__ is list:
+        return all(part is None or is_finite(part) for part in ct)
     array = _values(ct)
     if not is_inexact(array):
         return True

@@ -148,15 +148,16 @@ def _run(function: Function, rows: Rows, recorder: Recorder, arguments: Sequence
             recorder.check_cancelled()
         inputs = [values[operand] if operand.__class__ is int else operand for operand in step.inputs]
         if step.op is not None:
-            values[step.outputs[0]] = rows.call(step.op, _operands(rows, recorder, step.op, inputs), step.attrs)
+            result = rows.call(step.op, _operands(rows, recorder, step.op, inputs), step.attrs)
+            results = [*result] if result.__class__ is tuple else [result]
         else:
             if isinstance(step.command, commands.CustomCall):  # no tape records: the results are as they were computed
                 count = len(step.command.has_gradient)
                 results = inputs[count : count + step.command.results]
             else:
                 results = _run(step.functions[0], rows, recorder, inputs)
-            for register, result in zip(step.outputs, results, strict=True):
-                values[register] = result
+        for register, result in zip(step.outputs, results, strict=True):
+            values[register] = result
     results = [values[register] for register in function.results]
     return [
         rows.shared(_below(rows, recorder.as_value(result))) if isinstance(result, Literal) else result

@@ -10,6 +10,7 @@ import numpy as np
 
 from teletape_engine import commands
 from teletape_engine.catalogue.attributes import NO_ATTRS
+from teletape_engine.catalogue.binding import check_results
 from teletape_engine.catalogue.op import CATALOGUE, Trait
 from teletape_engine.commands import Command, schema
 from teletape_engine.errors import InvalidArgumentError, TeletapeError
@@ -185,8 +186,7 @@ class _Compiler:
         self.checks = self.checks or Trait.ASSERTS in op.traits
         self._grow(1, 0)
         inputs = tuple([self._input(name) for name in command.inputs])
-        if len(command.outputs) != 1:
-            raise InvalidArgumentError(f"one output, found {len(command.outputs)}")
+        check_results(op, len(command.outputs))
         return Step(command, op, op.attrs(command.attrs), inputs, self._outputs(command.outputs), (), ())
 
     def _assign(self, command: commands.Assign) -> Step:

@@ -322,7 +322,11 @@ class Function:
             operands = [recorder.read(operand) if operand.__class__ is Variable else operand for operand in operands]
             recorder.assign(variable, operands[0], command.mode, *operands[1:])
             return
-        results = RUNNERS[type(command)](recorder, command, step.functions, inputs)
+        if step.op is not None:
+            inputs = [recorder.read(operand) if operand.__class__ is Variable else operand for operand in inputs]
+            results = recorder.apply(step.op, inputs, step.attrs, getattr(command, "where", None))
+        else:
+            results = RUNNERS[type(command)](recorder, command, step.functions, inputs)
         if recorder.recorded and recorder.mode.decides and isinstance(command, commands.While | commands.Cond):
             results = self._step_edges(step, inputs).added(recorder, inputs, results)
         elif recorder.recorded and isinstance(command, commands.Scan) and not command.vectorize:
@@ -448,7 +452,7 @@ def _may_have_plans(function: Function, kinds: tuple[type[Command], ...]) -> boo
         return False
     for step in function.steps:
         command = step.command
-        if step.op is not None:
+        if step.op is not None and len(step.outputs) == 1:
             continue
         if isinstance(command, commands.Assign):
             if getattr(command, "indices", None) is not None or command.mode not in WHOLE:
@@ -466,6 +470,9 @@ def _is_tape_alone(recorder: Recorder) -> bool:
 
 
 def _row(step: Step) -> tuple[Any, ...]:
-    """What running the step reads, as a tuple: a field by name costs as much as the rest of a small step."""
-    output = step.outputs[0] if step.op is not None else None
-    return step, step.op, step.inputs, step.attrs, getattr(step.command, "where", None), output, step.last
+    """What running the step reads, as a tuple: a field by name costs as much as the rest of a small step.
+
+    An op of several results has no `op` there: `_run_step` runs it.
+    """
+    op, output = (step.op, step.outputs[0]) if len(step.outputs) == 1 else (None, None)
+    return step, op, step.inputs, step.attrs, getattr(step.command, "where", None), output, step.last

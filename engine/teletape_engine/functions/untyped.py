@@ -92,7 +92,7 @@ class _Meetings(SpecRecorder):
             else:
                 alone.append(number)
         result = super().apply(op, inputs, attrs, where)
-        if not alone or Trait.CONVERTS in op.traits:
+        if not alone or result.__class__ is tuple or Trait.CONVERTS in op.traits:
             return result
         for number in alone[1:]:
             alone[0].join(number)

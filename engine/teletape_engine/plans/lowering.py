@@ -76,11 +76,11 @@ class Lowering(Executor):
                 self.tracers[value.uid] = self._tracer(View(buffer, layout), value.array)
 
     # ------------------------------------------------------------------------------------------------------ recorder
-    def apply(self, op: Op, inputs: Sequence[Any], attrs: Attrs = NO_ATTRS, where: Any = None) -> Value:
+    def apply(self, op: Op, inputs: Sequence[Any], attrs: Attrs = NO_ATTRS, where: Any = None) -> Any:
         """As `Recorder.apply`: every call passes through `run`."""
-        return Recorder.apply(self, op, inputs, attrs, where)  # type: ignore[no-any-return]  # a Value here
+        return Recorder.apply(self, op, inputs, attrs, where)
 
-    def run(self, bound: Bound, inputs: Sequence[Any]) -> Value:
+    def run(self, bound: Bound, inputs: Sequence[Any]) -> Any:
         """Computes the call, and notes it."""
         result = super().run(bound, inputs)
         self._admit(bound)
@@ -100,6 +100,8 @@ class Lowering(Executor):
                 self.obstacle = f"more than {MOST_INSTRUCTIONS:,} instructions"
             elif bound.blocks is not None:
                 self.obstacle = f"{bound.op.name!r} takes so long that it is computed in blocks"
+            elif bound.selects:
+                self.obstacle = f"{bound.op.name!r} has several results"
             elif bound.op.dynamic:
                 self.obstacle = f"the shape of {bound.op.name!r} depends on values"
 

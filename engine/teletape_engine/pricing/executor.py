@@ -49,11 +49,11 @@ class PricingExecutor(Executor):
         """As `Executor.aside`."""
         return PricingExecutor(self.ledger, self.backend, self.memory, self._monitor)
 
-    def apply(self, op: Op, inputs: Sequence[Any], attrs: Attrs = NO_ATTRS, where: Any = None) -> Value:
+    def apply(self, op: Op, inputs: Sequence[Any], attrs: Attrs = NO_ATTRS, where: Any = None) -> Any:
         """As `Recorder.apply`."""
-        return Recorder.apply(self, op, inputs, attrs, where)  # type: ignore[no-any-return]  # a Value
+        return Recorder.apply(self, op, inputs, attrs, where)
 
-    def run(self, bound: Bound, inputs: Sequence[Any]) -> Value:
+    def run(self, bound: Bound, inputs: Sequence[Any]) -> Any:
         """Prices the call, as an `Executor` does, and counts it.
 
         Raises:
@@ -76,23 +76,27 @@ class PricingExecutor(Executor):
         counted = ledger.count(bound, [each.value if each.__class__ is Hollow else None for each in arrays])
         if ledger.ops > MOST_OPS:
             raise Unpriced(f"a batch of more than {MOST_OPS:,} ops has no price: ask for the price of its parts")
-        op, known, is_exact = bound.op, known_result(bound, arrays), True
+        op, known, is_exact = bound.op, known_results(bound, arrays), True
         for each in arrays:
             if each.__class__ is Hollow and not each.exact:
                 is_exact = False
         if op.dynamic:
-            return self._dynamic(bound, inputs, known)
-        array = Hollow(ledger, counted, known, exact=is_exact)
-        return Value(self._compact(array) if op.views else array, bound.spec, new_uid())
+            results = self._dynamic(bound, inputs, known)
+        else:
+            results = []
+            for spec, result, elements in zip(bound.outputs, counted, known or (None,) * len(counted), strict=True):
+                array = Hollow(ledger, result, elements, exact=is_exact)
+                results.append(Value(self._compact(array) if op.views else array, spec, new_uid()))
+        return tuple(results) if bound.selects else results[0]
 
-    def _dynamic(self, bound: Bound, inputs: Sequence[Any], known: Any) -> Value:
-        """The result of an op whose shape depends on values: an upper bound if they are not known."""
+    def _dynamic(self, bound: Bound, inputs: Sequence[Any], known: Sequence[Any] | None) -> list[Value]:
+        """The results of an op whose shapes depend on values: upper bounds if they are not known."""
         if known is not None:
-            spec = Spec.of(known.shape, known.dtype)
-            return Value(self.ledger.new(spec, known), spec, new_uid())
+            pairs = [(each, Spec.of(each.shape, each.dtype)) for each in known]
+            return [Value(self.ledger.new(spec, each), spec, new_uid()) for each, spec in pairs]
         uid = next((each.uid for each in inputs if isinstance(each.array, Hollow) and each.array.known is None), 0)
         self.ledger.doubts.append((uid, f"the shape of what op {bound.name!r} gives, of which this is the largest"))
-        return Value(self.ledger.new(bound.spec, exact=False), bound.spec, new_uid())
+        return [Value(self.ledger.new(spec, exact=False), spec, new_uid()) for spec in bound.outputs]
 
     def constant(self, array: np.ndarray[Any, Any]) -> Value:
         """A tensor of the caller's, or the spec of one."""
@@ -213,13 +217,13 @@ class PricingExecutor(Executor):
         return results
 
 
-def known_result(bound: Bound, arrays: Sequence[Any]) -> np.ndarray[Any, Any] | None:
-    """The elements of a call's result, if those of all its inputs are known and few.
+def known_results(bound: Bound, arrays: Sequence[Any]) -> tuple[np.ndarray[Any, Any], ...] | None:
+    """The elements of a call's results, if those of all its inputs are known and few.
 
     Raises:
         InvalidArgumentError: The op refuses them.
     """
-    if bound.spec.size > MOST_KNOWN or bound.work is not None:
+    if any(spec.size > MOST_KNOWN for spec in bound.outputs) or bound.work is not None:
         return None
     elements = []
     for array in arrays:
@@ -227,4 +231,5 @@ def known_result(bound: Bound, arrays: Sequence[Any]) -> np.ndarray[Any, Any] | 
         if known is None:
             return None
         elements.append(known)
-    return evaluate(bound, elements)
+    results = evaluate(bound, elements)
+    return results if bound.selects else (results,)

@@ -151,7 +151,7 @@ def check_tangent(primal: Spec, tangent: Spec) -> None:
 
 
 def push(recorder: Pushing, bound: Bound, inputs: Sequence[Any], result: Any) -> None:
-    """Has each active accumulator follow one call: the tangent of its result, if an input has one.
+    """Has each active accumulator follow one call: the tangent of its result, or results, if an input has one.
 
     The outermost comes first, since what the inner ones compute may use the result, and is seen by the outer ones.
 
@@ -177,4 +177,10 @@ def push(recorder: Pushing, bound: Bound, inputs: Sequence[Any], result: Any) ->
         rules = bound.jvp_rules(mask)
         if rules:
             shares = [(rule, accumulator.tangent(inputs[i])) for i, rule in rules]
-            accumulator.follow(result, recorder.tangent(accumulator, bound, shares, inputs, result))
+            tangent = recorder.tangent(accumulator, bound, shares, inputs, result)
+            if result.__class__ is not tuple:
+                accumulator.follow(result, tangent)
+                continue
+            for each, its_tangent in zip(result, tangent, strict=True):
+                if its_tangent is not None:
+                    accumulator.follow(each, its_tangent)

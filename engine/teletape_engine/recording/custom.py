@@ -1,7 +1,6 @@
 """Calls whose gradient is not made of rules: how a tape notes them, and what computes their gradient.
 
-A call of one output is one node. A call of several is a node under a uid of its own, and after it one `CustomOutput`
-node for each output, so that every node of a tape computes one value.
+A call of one output is one node; one of several is noted as an op's of several results is, see `tape.record`.
 """
 
 from __future__ import annotations
@@ -9,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from teletape_engine.catalogue.binding import CallPlan, TapeCall
+from teletape_engine.catalogue.binding import CallPlan, Select, TapeCall
 from teletape_engine.recording.tape import NodeTuple, Tape
 from teletape_engine.recording.values import Recorded, Uid, Unrecorded, Variable, new_uid
 from teletape_engine.spec import Spec
@@ -22,31 +21,15 @@ class CustomTapeCall(TapeCall):
     """A custom call on a tape. Its node's first residual computes the gradient, if that is in this process.
 
     Attributes:
-        outputs: Specs of the results.
         tag: The id of the call on both sides of a wire.
         label: The function's name, for messages.
     """
 
-    __slots__ = ("label", "outputs", "tag")
+    __slots__ = ("label", "tag")
 
     def __init__(self, specs: Sequence[Spec], outputs: Sequence[Spec], tag: Any, label: str) -> None:
-        super().__init__("custom_gradient", "IdentityN", tuple(specs), outputs[0])
-        self.outputs, self.tag, self.label = tuple(outputs), tag, label
-
-
-class CustomOutput(TapeCall):
-    """One output of a custom call of several.
-
-    Attributes:
-        index: Its number.
-        count: The number of outputs.
-    """
-
-    __slots__ = ("count", "index")
-
-    def __init__(self, spec: Spec, index: int, count: int) -> None:
-        super().__init__("custom_output", "Identity", (spec,), spec)
-        self.index, self.count = index, count
+        super().__init__("custom_gradient", "IdentityN", tuple(specs), tuple(outputs))
+        self.tag, self.label = tag, label
 
 
 class CallerGradient(Unrecorded):
@@ -120,8 +103,7 @@ def record_custom(
         group: Uid = new_uid()
         nodes = [(plan, uids, group, residuals, where)]
         for i, value in enumerate(outputs):
-            output = CustomOutput(value.spec, i, len(outputs))
-            nodes.append((CallPlan.without_rules(output), (group,), value.uid, (), where))
+            nodes.append((CallPlan.without_rules(Select(call, i)), (group,), value.uid, (), where))
     for tape in following:
         for node in nodes:
             tape.note(*node)

@@ -20,7 +20,7 @@ from teletape_engine.recording.accumulators import push
 from teletape_engine.recording.cotangents import Arrays
 from teletape_engine.recording.memory import EXACT_COUNTS, Memory
 from teletape_engine.recording.progress import Monitor
-from teletape_engine.recording.recorder import Recorder, Share
+from teletape_engine.recording.recorder import Recorder, Share, summed
 from teletape_engine.recording.values import Literal, Recorded, Value, Variable, new_uid, typed_array
 from teletape_engine.spec import BFLOAT16, DTYPES, STRING, DType, Shape, Spec, native
 
@@ -71,7 +71,7 @@ class Executor(Recorder):
         """A context without tapes on the same device and limits, for computations that nothing records."""
         return Executor(self.backend, self.memory, self._monitor, selects=self.kernel_call is not None)
 
-    def apply(self, op: Op, inputs: Sequence[Any], attrs: Attrs = NO_ATTRS, where: Any = None) -> Value:
+    def apply(self, op: Op, inputs: Sequence[Any], attrs: Attrs = NO_ATTRS, where: Any = None) -> Any:
         """As `Recorder.apply`. Calls of one and two inputs that were bound before are written out: the hot path."""
         n = len(inputs)
         if n == 2:
@@ -81,9 +81,9 @@ class Executor(Recorder):
             (a,) = inputs
             bound = op.bound.get((a.spec, attrs))
         else:
-            return super().apply(op, inputs, attrs, where)  # type: ignore[no-any-return]  # a Value here
+            return super().apply(op, inputs, attrs, where)
         if bound is None or not bound.plain:
-            return super().apply(op, inputs, attrs, where)  # type: ignore[no-any-return]  # a Value here
+            return super().apply(op, inputs, attrs, where)
         memory = self.memory
         memory.spent += bound.price
         if memory.spent > memory.ceiling:
@@ -126,8 +126,8 @@ class Executor(Recorder):
                 push(self, bound, inputs, result)
         return result
 
-    def run(self, bound: Bound, inputs: Sequence[Any]) -> Value:
-        """Prices the call, then computes it."""
+    def run(self, bound: Bound, inputs: Sequence[Any]) -> Any:
+        """Prices the call, then computes it: a Value, or a tuple of several."""
         memory = self.memory
         memory.spent += bound.price
         if memory.spent > memory.ceiling:
@@ -142,6 +142,8 @@ class Executor(Recorder):
         except Exception as error:
             array = self._after(error, bound, inputs)
         op = bound.op
+        if bound.selects:
+            return tuple([self._wrap(each) for each in array])
         if op.views:
             array = self._compact(array)
         if op.dynamic:
@@ -175,15 +177,18 @@ class Executor(Recorder):
         call = self.kernel_call
         return function(*args) if call is None else call(function, *args)
 
-    def bare_tangent(self, bound: Bound, shares: Sequence[Share], inputs: Sequence[Any], result: Value) -> Value:
+    def bare_tangent(self, bound: Bound, shares: Sequence[Share], inputs: Sequence[Any], result: Any) -> Any:
         """Computed on arrays, and priced as its result."""
-        self.memory.spend(bound.spec.nbytes, "a tangent")
+        self.memory.spend(sum([spec.nbytes for spec in bound.outputs]), "a tangent")
         if bound.work is not None:
             self._monitor.admit_work(bound, len(shares))
         try:
-            total = self._quietly(_sum_of_shares, shares, [value.array for value in (*inputs, result)])
+            values = (*inputs, *result) if bound.selects else (*inputs, result)
+            total = self._quietly(_sum_of_shares, shares, [value.array for value in values])
         except Exception as error:
             raise translated(error, bound) from error
+        if bound.selects:
+            return tuple([None if each is None else self._wrap(each) for each in total])
         return Value(self._compact(total), bound.spec, new_uid())
 
     def changed(self, variable: Variable, value: Value, indices: Value, mode: str) -> Value:
@@ -273,17 +278,6 @@ class Executor(Recorder):
         """As `Memory.spend`."""
         self.memory.spend(nbytes, what)
 
-    def admit_pieces(self, whole: int, piece: int, count: int, what: str) -> int:
-        """As `Recorder.admit_pieces`."""
-        while True:
-            try:
-                self.memory.spend(whole + count * piece, what)
-                return count
-            except ResourceExhaustedError:
-                if count <= 1 or self.memory.has_log:
-                    raise
-                count = (count + 1) // 2
-
     def ct(self, value: Recorded) -> Any:
         """Its array, or arrays."""
         if isinstance(value, SlicesValue):
@@ -320,11 +314,7 @@ def _filled(xp: Any, spec: Spec, number: int) -> Any:
 
 
 def _sum_of_shares(shares: Sequence[Share], residuals: Sequence[Any]) -> Any:
-    total: Any = None
-    for rule, t in shares:
-        share = rule(t.array, residuals)
-        total = share if total is None else total + share
-    return total
+    return summed([rule(t.array, residuals) for rule, t in shares])
 
 
 def _at(axis: int, ndim: int, part: slice) -> tuple[Any, ...]:
@@ -376,14 +366,18 @@ def translated(error: Exception, bound: Bound) -> TeletapeError:
     return InternalError(f"op {op.name!r} on {shapes} failed: {type(error).__name__}: {error}", op=op.name)
 
 
-def evaluate(bound: Bound, arrays: Sequence[Any]) -> np.ndarray[Any, Any]:
+def evaluate(bound: Bound, arrays: Sequence[Any]) -> Any:
     """Computes a bound call on host arrays with NumPy, outside every context: for constants and checks.
+
+    Returns:
+        The result's array; of several a tuple of them.
 
     Raises:
         TeletapeError: The op refuses these values.
     """
     try:
         with np.errstate(all="ignore"):
-            return np.asarray(bound.forward(np, *arrays))
+            result = bound.forward(np, *arrays)
+            return tuple(map(np.asarray, result)) if bound.selects else np.asarray(result)
     except Exception as error:
         raise translated(error, bound) from None

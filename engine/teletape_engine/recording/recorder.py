@@ -85,8 +85,8 @@ class Recorder(Runtime):
         """The variable's value as an op's input."""
         return self.context.read(variable)
 
-    def run(self, bound: Bound, inputs: Sequence[Any]) -> Recorded:
-        """The result of one bound call."""
+    def run(self, bound: Bound, inputs: Sequence[Any]) -> Any:
+        """The result of one bound call; a tuple of several."""
         raise NotImplementedError  # pragma: no cover - abstract
 
     def number(self, number: Literal, dtype: DType) -> Recorded:
@@ -111,7 +111,7 @@ class Recorder(Runtime):
         """A cotangent of the `bare` algebra as a recorded value (or SlicesValue) of its own."""
         raise NotImplementedError  # pragma: no cover - abstract
 
-    def bare_tangent(self, bound: Bound, shares: Sequence[Share], inputs: Sequence[Any], result: Recorded) -> Recorded:
+    def bare_tangent(self, bound: Bound, shares: Sequence[Share], inputs: Sequence[Any], result: Any) -> Any:
         """The sum of the shares, computed on what the `bare` algebra computes with."""
         raise NotImplementedError  # pragma: no cover - abstract
 
@@ -121,23 +121,22 @@ class Recorder(Runtime):
         bound: Bound,
         shares: Sequence[Share],
         inputs: Sequence[Any],
-        result: Recorded,
-    ) -> Recorded:
-        """The tangent of a call's result to one accumulator, seen by those that lie outside it."""
+        result: Any,
+    ) -> Any:
+        """The tangents of a call's result, or results, to one accumulator, seen by those that lie outside it."""
         tapes, accumulators = self.context.outside(accumulator)
         if not tapes and not accumulators:
             return self.bare_tangent(bound, shares, inputs, result)
         with self.context.only(tapes, accumulators):
             return self.sum_of_shares(shares, inputs, result)
 
-    def sum_of_shares(self, shares: Sequence[Share], inputs: Sequence[Any], result: Recorded) -> Recorded:
+    def sum_of_shares(self, shares: Sequence[Share], inputs: Sequence[Any], result: Any) -> Any:
         """The sum of the shares of a tangent, computed by recorded ops."""
-        residuals = [value.array if isinstance(value, Literal) else Operand(self, value) for value in (*inputs, result)]
-        total: Operand | None = None
-        for rule, t in shares:
-            share = rule(Operand(self, t), residuals)
-            total = share if total is None else total + share
-        assert total is not None
+        values = (*inputs, *result) if result.__class__ is tuple else (*inputs, result)
+        residuals = [value.array if isinstance(value, Literal) else Operand(self, value) for value in values]
+        total = summed([rule(Operand(self, t), residuals) for rule, t in shares])
+        if total.__class__ is tuple:
+            return tuple([None if each is None else each.value for each in total])
         return total.value
 
     def whole(self, command: Any, functions: Sequence[Any], inputs: Sequence[Any]) -> list[Recorded] | None:
@@ -179,23 +178,6 @@ class Recorder(Runtime):
         Raises:
             ResourceExhaustedError: It would pass the memory limit.
         """
-
-    def admit_pieces(self, whole: int, piece: int, count: int, what: str) -> int:
-        """Does so for what is computed in pieces; returns how many at once.
-
-        They are half as many, again and again, if no more can be reserved; but not in a session with a log, whose
-        values must be the same bits when that is run again.
-
-        Args:
-            whole: Bytes in addition to the pieces.
-            piece: Bytes of each.
-            count: Pieces at once, at most.
-            what: For the refusal.
-
-        Raises:
-            ResourceExhaustedError: Not even one fits.
-        """
-        return count
 
     def constant(self, array: np.ndarray[Any, Any]) -> Recorded:
         """A host array as a recorded value. The caller gives it up: it is not written into from now on."""
@@ -254,8 +236,11 @@ class Recorder(Runtime):
         assert isinstance(op, Op)
         return self.apply(op, inputs, op.attrs(attrs))
 
-    def apply(self, op: Op, inputs: Sequence[Any], attrs: Attrs = NO_ATTRS, where: Any = None) -> Recorded:
+    def apply(self, op: Op, inputs: Sequence[Any], attrs: Attrs = NO_ATTRS, where: Any = None) -> Any:
         """Runs `op` on recorded values and literals, and notes it on the active tapes that follow an input.
+
+        Returns:
+            The result; of an op with several a tuple of them.
 
         Raises:
             InvalidArgumentError: The op does not take such inputs.
@@ -305,7 +290,21 @@ class Recorder(Runtime):
             return self.apply(ops.identity, (result.value,))
         return result.value
 
-    def call(self, op: Op, args: Sequence[Any], attrs: Mapping[str, Any]) -> Operand:
-        """Runs `op` inside a rule, on operands and Python numbers."""
+    def call(self, op: Op, args: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+        """Runs `op` inside a rule, on operands and Python numbers; several results are a tuple."""
         inputs = [arg.value if isinstance(arg, Operand) else Literal(arg) for arg in args]
-        return Operand(self, self.apply(op, inputs, op.attrs(attrs), self.provenance.where))
+        result = self.apply(op, inputs, op.attrs(attrs), self.provenance.where)
+        if result.__class__ is tuple:
+            return tuple([Operand(self, each) for each in result])
+        return Operand(self, result)
+
+
+def summed(shares: Sequence[Any]) -> Any:
+    """The sum of the shares of a tangent: arrays, operands, or a tuple of them or None for several results."""
+    total = shares[0]
+    for share in shares[1:]:
+        if share.__class__ is tuple:
+            total = tuple([b if a is None else a if b is None else a + b for a, b in zip(total, share, strict=True)])
+        else:
+            total = total + share
+    return total

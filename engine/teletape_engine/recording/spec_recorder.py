@@ -36,10 +36,16 @@ class SpecRecorder(Recorder):
         """A new value of that spec; subclasses with values of their own override it."""
         return SpecValue(spec)
 
-    def run(self, bound: Bound, inputs: Sequence[Any]) -> Any:
-        """A value of the result's spec."""
-        self.price += bound.price
+    def new_values(self, bound: Bound) -> Any:
+        """A new value for the result of a call; a tuple for several."""
+        if bound.selects:
+            return tuple(map(self.new_value, bound.outputs))
         return self.new_value(bound.spec)
+
+    def run(self, bound: Bound, inputs: Sequence[Any]) -> Any:
+        """A value of the result's spec; of several results a tuple."""
+        self.price += bound.price
+        return self.new_values(bound)
 
     def constant(self, array: np.ndarray[Any, Any]) -> Any:
         """A value of the array's spec."""
@@ -66,5 +72,7 @@ class SpecRecorder(Recorder):
         return self.new_value(spec)
 
     def bare_tangent(self, bound: Bound, shares: Sequence[Share], inputs: Sequence[Any], result: Any) -> Any:
-        """A value of the result's spec."""
+        """A value of the result's spec; of several a tuple."""
+        if bound.selects:
+            return tuple([self.new_value(spec) if spec.differentiable else None for spec in bound.outputs])
         return self.new_value(bound.spec)

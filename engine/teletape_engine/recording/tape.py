@@ -204,8 +204,12 @@ def record(
 ) -> None:
     """Notes one call on each tape that tracks one of its inputs; the result is tracked from then on.
 
-    What a tape does not track, or no tape is active to track, goes to the provenance log.
+    What a tape does not track, or no tape is active to track, goes to the provenance log. A call of several results, of
+    which `result` is the tuple, is a node under a uid of its own, and after it one `Select` for each of them.
     """
+    if result.__class__ is tuple:
+        _record_several(tapes, bound, inputs, result, where, Records() if log is None else log)
+        return
     uids = tuple([value.uid for value in inputs])
     if not (tapes and bound.trackable):
         if log is not None:
@@ -224,3 +228,27 @@ def record(
             tape.note(plan, uids, result.uid, plan.keep((*inputs, result)), where)
         elif log is not None:
             log.append((bound, uids, result.uid, where))
+
+
+def _record_several(
+    tapes: Sequence[Tape], bound: Bound, inputs: Sequence[Any], results: tuple[Any, ...], where: Any, log: Records
+) -> None:
+    uids, group = tuple([value.uid for value in inputs]), new_uid()
+    followed = [bound.trackable and result.spec.differentiable for result in results]
+    selects = [*zip(bound.selects, results, followed, strict=True)]
+    logged = not (tapes and bound.trackable)
+    for tape in tapes if bound.trackable else ():
+        mask = sum([1 << i for i, uid in enumerate(uids) if uid in tape.tracked])
+        if not mask:
+            logged = True
+            continue
+        plan = bound.plan(mask * tape.sign)
+        tape.note(plan, uids, group, plan.keep((*inputs, *results)), where)
+        for select, result, is_followed in selects:
+            if is_followed:
+                tape.note(select, (group,), result.uid, (), where)
+    if logged:
+        log.append((bound, uids, group, where))
+    for select, result, is_followed in selects:
+        if logged or not is_followed:
+            log.append((select.bound, (group,), result.uid, where))

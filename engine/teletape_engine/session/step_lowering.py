@@ -158,18 +158,20 @@ class StepLowering(Lowering):
         return result
 
     # ------------------------------------------------------------------------------------------------------- recorder
-    def apply(self, op: Any, inputs: Sequence[Any], *args: Any) -> Value:
+    def apply(self, op: Any, inputs: Sequence[Any], *args: Any) -> Any:
         """As of every lowering; notes which numbers of the batch the op takes."""
         result = super().apply(op, inputs, *args)
+        if result.__class__ is tuple:  # an obstacle
+            return result
         for value in inputs:
             if value.__class__ is Literal and (position := self._positions.get(id(value))) is not None:
                 self.uses.append((position, result.uid))
         return result
 
-    def run(self, bound: Bound, inputs: Sequence[Any]) -> Value:
+    def run(self, bound: Bound, inputs: Sequence[Any]) -> Any:
         """As of every lowering; a result without elements never changes."""
         result = super().run(bound, inputs)
-        if not result.spec.size:
+        if not (bound.selects or result.spec.size):
             self.tracers[result.uid] = self._constant(result)
         return result
 

@@ -131,7 +131,7 @@ class Compiler(Transformer_NonRecursive):  # type: ignore[type-arg]  # of lark: 
             if isinstance(value, List):
                 value = self._step(meta, op_named("stack", 1), value.members, {})
             if isinstance(value, Name) and value.step is not None:
-                self._steps[value.step]["outputs"] = [named]
+                self._steps[value.step]["outputs"][value.output] = named
             else:
                 self._identity(meta, value, named)
             self._scope[name] = named
@@ -139,9 +139,8 @@ class Compiler(Transformer_NonRecursive):  # type: ignore[type-arg]  # of lark: 
 
     def _identity(self, meta: Meta, value: Operand, name: str) -> None:
         """Adds a step whose result is the value, under that name."""
-        step = self._step(meta, op_named("identity", 1), [value], {}).step
-        assert step is not None
-        self._steps[step]["outputs"] = [name]
+        self._step(meta, op_named("identity", 1), [value], {})
+        self._steps[-1]["outputs"] = [name]
 
     # ---------------------------------------------------------------------------------------------------- expressions
     def number(self, meta: Meta, parts: Sequence[Any]) -> Number:
@@ -287,6 +286,11 @@ class Compiler(Transformer_NonRecursive):  # type: ignore[type-arg]  # of lark: 
     def element(self, meta: Meta, parts: Sequence[Any]) -> Operand:
         operand, subscripts = parts
         index = [subscript.value for subscript in subscripts]
+        if isinstance(operand, List) and not is_constant(operand) and index[0] in range(len(operand.members)):
+            member: Operand = operand.members[index[0]]
+            if len(index) == 1:
+                return member
+            operand, index = member, index[1:]
         return self._call(meta, op_named("strided_slice", 1), [operand], {"index": index})
 
     def subscripts(self, _: Meta, parts: Sequence[Any]) -> Sequence[Any]:
@@ -320,21 +324,22 @@ class Compiler(Transformer_NonRecursive):  # type: ignore[type-arg]  # of lark: 
         constant = folded(op, operands, attributes) if all(map(is_constant, operands)) else None
         return self._step(meta, op, operands, attributes) if constant is None else constant
 
-    def _step(self, meta: Meta, op: Op | None, operands: Sequence[Operand], attributes: dict[str, Any]) -> Name:
-        """Adds a step, and returns its result."""
+    def _step(self, meta: Meta, op: Op | None, operands: Sequence[Operand], attributes: dict[str, Any]) -> Operand:
+        """Adds a step, and returns its result; several as a list."""
         assert op is not None
         has_names = any(not is_constant(operand) for operand in operands)
         inputs = [
             self._input(meta, operand, integers=takes_integers(op, i), has_names=has_names)
             for i, operand in enumerate(operands)
         ]
-        name = self._free(op.name)
-        step: dict[str, Any] = {"op": op.name, "inputs": inputs, "outputs": [name]}
+        names = [self._free(op.name) for _ in op.results]
+        step: dict[str, Any] = {"op": op.name, "inputs": inputs, "outputs": names}
         if attributes:
             step["attrs"] = attributes
         step["where"] = str(self._place(meta))
         self._steps.append(step)
-        return Name(name, len(self._steps) - 1)
+        results = tuple([Name(name, len(self._steps) - 1, output) for output, name in enumerate(names)])
+        return results[0] if len(results) == 1 else List(results)
 
     def _input(self, meta: Meta, operand: Operand, *, integers: bool, has_names: bool) -> Any:
         """Returns an input of a step; numbers next to names take their dtype."""

@@ -39,7 +39,14 @@ def folded(op: Op, operands: Sequence[Operand], attributes: Mapping[str, Any]) -
         operands: Its inputs, constants.
         attributes: As JSON has them, valid.
     """
-    if not operands or op.dynamic or op.work is not None or op.reach in _COSTLY or op.traits & _APART:
+    if (
+        not operands
+        or len(op.results) > 1
+        or op.dynamic
+        or op.work is not None
+        or op.reach in _COSTLY
+        or op.traits & _APART
+    ):
         return None
     if "dtype" in attributes or any(takes_integers(op, i) for i in range(len(operands))):
         return None
@@ -47,6 +54,7 @@ def folded(op: Op, operands: Sequence[Operand], attributes: Mapping[str, Any]) -
         arrays = [array(operand) for operand in operands]
         attrs = op.attrs(attributes)
         spec = op.infer(*[Spec.of(each.shape, each.dtype) for each in arrays], **attrs)
+        assert isinstance(spec, Spec)  # of one result
         if max(spec.size, *[each.size for each in arrays]) > _MOST_ELEMENTS:
             return None
         with np.errstate(all="ignore"):

@@ -17,10 +17,12 @@ class Name:
         name: In the function.
         step: The step that computes it, if nothing else refers to it yet; None: it has a name in the text, or is an
             input.
+        output: Its number among the results of that step.
     """
 
     name: str
     step: int | None = None
+    output: int = 0
 
 
 @dataclass(frozen=True)

@@ -313,6 +313,7 @@ class Op(BaseModel):
     op_type: Annotated[str, Field(description="TensorFlow's op type")]
     tensorflow: Annotated[list[str], Field(description="TensorFlow's names for it")]
     inputs: list[str]
+    results: Annotated[list[str], Field(description="Names of its results, in the order of a call's `outputs`")]
     variadic: Annotated[bool, Field(description="Whether it takes any number of tensors")]
     attributes: Annotated[dict[str, Any], Field(description="JSON Schema")]
     gradients: Annotated[

@@ -11,7 +11,6 @@ Action: TypeAlias = Literal[
     "key.created",
     "key.rotated",
     "key.revoked",
-    "tokens.revoked",
     "limits.changed",
     "function.published",
     "function.aliased",

@@ -125,6 +125,8 @@ def test_plans_of_every_op(walk, layouts, dtype):
                     result = recorder.apply(op, operands, attrs)
                 except TeletapeError:
                     continue
+                if len(op.results) > 1:  # has no plan
+                    continue
                 if is_foreseen(op, recorder, operands, attrs, result.array):
                     foreseen.add(name)
                 plan = planned(lambda r, a, op=op, attrs=attrs: [r.apply(op, a, attrs)], recorder, operands)

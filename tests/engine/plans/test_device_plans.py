@@ -101,6 +101,8 @@ def test_plans_of_every_op(device, dtype, monkeypatch):
             except TeletapeError as error:
                 lacking += [(name, str(error))] * (error.code == "internal")
                 continue
+            if len(op.results) > 1:  # has no plan
+                continue
             plan = planned(lambda r, a, op=op, attrs=attrs: [r.apply(op, a, attrs)], recorder, operands)
             if plan is not None:
                 with_plan.add(name)

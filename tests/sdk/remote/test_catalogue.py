@@ -23,7 +23,7 @@ NUMBERS = [dtype for name, dtype in DTYPES.items() if name not in ("string", "bo
 
 
 def observed(op: Op, dtype: DType) -> list[Any]:
-    """The result of the op's first sample in this dtype and its gradients, as bytes; an error as its class and text."""
+    """The results and gradients of the op's first sample in this dtype, as bytes; an error as its class and text."""
     case = Case(op, op.samples()[0], dtype)
     with np.errstate(all="ignore"):
         try:
@@ -32,14 +32,16 @@ def observed(op: Op, dtype: DType) -> list[Any]:
             with tf.GradientTape() as tape:
                 tape.watch([source for source in sources if source.dtype in DIFFERENTIABLE])
                 result = call(op, inputs, **case.attrs)
-            return [_bits(result), *(_gradients(tape, result, sources) if result.dtype in DIFFERENTIABLE else [])]
+            results = result if isinstance(result, tuple) else (result,)
+            targets = [each for each in results if each.dtype in DIFFERENTIABLE]
+            return [*map(_bits, results), *(_gradients(tape, targets, sources) if targets else [])]
         except (ValueError, TypeError, ArithmeticError, RuntimeError) as error:
             return [type(error).__name__, str(error)]
 
 
-def _gradients(tape: tf.GradientTape, result: tf.Tensor, sources: list[tf.Tensor]) -> list[Any]:
+def _gradients(tape: tf.GradientTape, targets: list[tf.Tensor], sources: list[tf.Tensor]) -> list[Any]:
     try:
-        return [_bits(value) for value in tape.gradient(result, sources)]
+        return [_bits(value) for value in tape.gradient(targets, sources)]
     except LookupError as error:
         return [str(error)]
 

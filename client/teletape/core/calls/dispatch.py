@@ -213,6 +213,9 @@ def _first_dtype(value: Any) -> DType | None:
 def call(op: Op, args: Sequence[Any], **attrs: Any) -> Tensor:
     """Runs `op` on tensors, variables, numbers, arrays and lists; the others take the dtype of the first tensor.
 
+    Returns:
+        The result; of an op with several a tuple, which unpacks as a Tensor does.
+
     Raises:
         InvalidArgumentError: The op does not take such inputs.
         TypeError: A number that the tensor's dtype cannot hold; a ragged tensor, if the op does not take any.
@@ -235,7 +238,10 @@ def call(op: Op, args: Sequence[Any], **attrs: Any) -> Tensor:
         inputs = operands(op, args)
         if owner.numbers:
             return took(op, inputs, canonical, where)
-    return EagerTensor(owner.recorder().apply(op, inputs, canonical, where), owner)
+    result = owner.recorder().apply(op, inputs, canonical, where)
+    if result.__class__ is tuple:
+        return tuple([EagerTensor(each, owner) for each in result])  # type: ignore[return-value]  # as documented
+    return EagerTensor(result, owner)
 
 
 _frame: Final = sys._getframe
@@ -246,6 +252,10 @@ def took(op: Op, inputs: Sequence[Any], attrs: Attrs, where: Where) -> Tensor:
     owner = current()
     recorder = owner.recorder()
     result = recorder.apply(op, inputs, attrs, where)
+    if result.__class__ is tuple:
+        for each in result:
+            recorder.provenance.note_numbers(inputs, each.uid)
+        return tuple([EagerTensor(each, owner) for each in result])  # type: ignore[return-value]  # as documented
     recorder.provenance.note_numbers(inputs, result.uid)
     return EagerTensor(result, owner)
 

@@ -53,19 +53,19 @@ class _Op:
     Attributes:
         type: TensorFlow's op type.
         inputs: A tuple of its inputs.
-        outputs: A tuple of its one result.
+        outputs: A tuple of its results.
     """
 
     def __init__(self, owner: Session, stop: Stop) -> None:
         self.type = stop.bound.op_type
-        *inputs, result = stop.residuals
+        inputs, results = stop.residuals[: len(stop.inputs)], stop.residuals[len(stop.inputs) :]
         self.inputs = tuple(
             dispatch.constant(value.array, dtypes.as_dtype(spec.dtype))
             if isinstance(value, Literal)
             else wrap(value, owner)
             for value, spec in zip(inputs, stop.bound.specs, strict=True)
         )
-        self.outputs = (wrap(result, owner),)
+        self.outputs = tuple([wrap(result, owner) for result in results])
         self._bound = stop.bound
 
     def get_attr(self, name: str) -> Any:

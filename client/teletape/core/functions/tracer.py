@@ -88,25 +88,28 @@ class Tracer(SpecRecorder):
                 with_op(error.message, op.name) + user_code()
             ) from None
 
-    def run(self, bound: Bound, inputs: Sequence[Any]) -> Symbol:
+    def run(self, bound: Bound, inputs: Sequence[Any]) -> Any:
         op = bound.op
         arrays = [value.array if isinstance(value, Literal) else value.host for value in inputs]
         if bound.price <= _FOLDED and all(array is not None for array in arrays):
-            return self.constant(evaluate(bound, arrays), op.name)
+            folded = evaluate(bound, arrays)
+            if bound.selects:
+                return tuple([self.constant(array, op.name) for array in folded])
+            return self.constant(folded, op.name)
         if op.dynamic:
             raise NotTraceable(
                 f"uses {op.name!r}, whose result's shape depends on values",
                 "tf.where with three arguments, or a mask that multiplies",
             )
-        if any(spec.dtype == STRING for spec in (bound.spec, *bound.specs)):
+        if any(spec.dtype == STRING for spec in (*bound.outputs, *bound.specs)):
             raise NotTraceable(
                 f"calls {op.name!r} with strings, which are no values of a function's steps",
                 "numbers in the function, such as positions in a table of strings",
             )
-        result = self.log.new_symbol(bound.spec, f"{op.name}:0")
+        results = tuple([self.log.new_symbol(spec, f"{op.name}:{i}") for i, spec in enumerate(bound.outputs)])
         where = _call_site_text(self.provenance.here())
-        self.log.add(commands.Call(op.name, (), (), bound.attrs, where), inputs, (result,), where=_traced_line())
-        return result
+        self.log.add(commands.Call(op.name, (), (), bound.attrs, where), inputs, results, where=_traced_line())
+        return results if bound.selects else results[0]
 
     def constant(self, array: HostArray, name: str = "Const") -> Symbol:
         """Returns a constant of the function."""
@@ -120,7 +123,8 @@ class Tracer(SpecRecorder):
             return self.constant(np.full(spec.shape, number, spec.dtype))
         op, scalar = ops.fill, self.constant(np.asarray(number, spec.dtype))
         attrs = op.attrs({"shape": spec.shape})
-        return self.run(bind(op, (scalar.spec,), attrs), (scalar,))
+        filled: Symbol = self.run(bind(op, (scalar.spec,), attrs), (scalar,))
+        return filled
 
     def ct(self, value: Any) -> Any:
         if isinstance(value, SlicesValue):

@@ -101,10 +101,10 @@ class SilentRecorder(SpecRecorder):
     def new_value(self, spec: Spec) -> Handle:
         return Handle(spec)
 
-    def run(self, bound: Bound, inputs: Sequence[Any]) -> Handle:
+    def run(self, bound: Bound, inputs: Sequence[Any]) -> Any:
         if bound.op.refuses and not self._may_not_run:
             _check_values(bound, inputs)
-        return Handle(bound.spec)
+        return self.new_values(bound) if bound.selects else Handle(bound.spec)
 
     @contextmanager
     def uncertain(self) -> Iterator[None]:
@@ -193,6 +193,8 @@ class RemoteRecorder(SilentRecorder):
             return self.silent.apply(op, inputs, attrs, where)
         where = self.provenance.here() if where is None else where
         result = self.silent.apply(op, inputs, attrs, where)
+        if result.__class__ is tuple:
+            return self._apply_several(op, inputs, attrs, where, result)
         spec = result.spec
         if (spec.dtype in _EXACT or op is _CAST) and spec.size <= _SMALL and result.host is None:
             result.host = _computed(op, inputs, attrs)  # as on the server: IEEE 754 says how a cast rounds
@@ -224,6 +226,24 @@ class RemoteRecorder(SilentRecorder):
         if len(recent) >= REMEMBERED:
             self.read_ahead.shorten(recent)
         return result
+
+    def _apply_several(
+        self, op: Op, inputs: Sequence[Any], attrs: Attrs, where: Any, results: tuple[Handle, ...]
+    ) -> tuple[Handle, ...]:
+        """Emits the command of an op of several results, and returns them."""
+        ids = tuple([value if value.__class__ is Literal else value.name.id for value in inputs])
+        for result in results:
+            result.name = self.new_name()
+        command = commands.Call(op.name, ids, tuple([result.name.id for result in results]), attrs)
+        if op.dynamic:
+            answer = self.ask(command)
+            assert isinstance(answer, Specs)
+            for result, spec in zip(results, answer.specs, strict=True):
+                result.spec = spec
+        else:
+            self.emit(command, where=where)
+        self.note_together(results)
+        return results
 
     def _apply_here(self, op: Op, inputs: Sequence[Any], attrs: Attrs, result: Handle) -> Handle:
         """Runs an op on strings in this process; a result that is no string becomes a constant on the server."""

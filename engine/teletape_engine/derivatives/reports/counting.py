@@ -82,7 +82,7 @@ class Counter(Runtime):
         self.peak = max(self.peak, self.live)
         return self.operand(counted)
 
-    def call(self, op: Op, args: Sequence[Any], attrs: Mapping[str, Any]) -> Operand:
+    def call(self, op: Op, args: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
         """Counts an op, or the ops that a composite consists of."""
         bound = bind(op, tuple(map(_spec, args)), op.attrs(attrs))
         if op.expand is not None:
@@ -90,16 +90,17 @@ class Counter(Runtime):
                 arg if isinstance(arg, Operand) else self.value(spec)
                 for arg, spec in zip(args, bound.specs, strict=True)
             ]
-            return op.expand(*arrays, **bound.attrs)  # type: ignore[no-any-return]  # operands give operands
-        result = self.count(bound, [arg.value if isinstance(arg, Operand) else None for arg in args])
+            return op.expand(*arrays, **bound.attrs)
+        results = self.count(bound, [arg.value if isinstance(arg, Operand) else None for arg in args])
+        result = results if bound.selects else results[0]
         if self._tapes:
             record(
                 self._tapes, bound, [arg.value if isinstance(arg, Operand) else Literal(arg) for arg in args], result
             )
-        return self.operand(result)
+        return tuple(map(self.operand, results)) if bound.selects else self.operand(results[0])
 
-    def count(self, bound: Bound, inputs: Sequence[Any]) -> Counted:
-        """Counts a call, and returns its result.
+    def count(self, bound: Bound, inputs: Sequence[Any]) -> tuple[Counted, ...]:
+        """Counts a call, and returns its results.
 
         Args:
             bound: The call, of no composite.
@@ -119,9 +120,10 @@ class Counter(Runtime):
         first = inputs[0] if inputs else None
         if op.views and first is not None and _is_view(bound, by_rows):
             owner = first.buffer if isinstance(first, Counted) else first
-            return Counted(self, bound.spec, owner, rows=by_rows and op.name not in _REARRANGES)
-        self.written += bound.spec.size
-        return Counted(self, bound.spec, rows=by_rows or op.reach not in (Reach.ELEMENTS, Reach.MOVES))
+            return (Counted(self, bound.spec, owner, rows=by_rows and op.name not in _REARRANGES),)
+        self.written += sum([spec.size for spec in bound.outputs])
+        by_rows = by_rows or op.reach not in (Reach.ELEMENTS, Reach.MOVES)
+        return tuple([Counted(self, spec, rows=by_rows) for spec in bound.outputs])
 
 
 def _is_view(bound: Bound, by_rows: bool) -> bool:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from teletape_engine.catalogue.binding import Bound, CallPlan
+import numpy as np
+
+from teletape_engine.catalogue.binding import Bound, CallPlan, Select
 from teletape_engine.derivatives.sparsity.pattern import Pattern
 from teletape_engine.derivatives.sparsity.reach import everything, through
 from teletape_engine.derivatives.walks import ancestors
-from teletape_engine.recording.custom import CustomTapeCall
 from teletape_engine.recording.tape import NodeTuple, Tape
 from teletape_engine.recording.values import Uid
 
@@ -80,11 +81,13 @@ def _passed(
         width = next(iter(patterns.values())).width
         patterns = {i: pattern for i, pattern in patterns.items() if not bound.zero_derivative(i)}
         if not patterns:
-            return Pattern.empty(width, bound.spec.size)
+            return Pattern.empty(width, 1 if bound.selects else bound.spec.size)
         return through(plan, patterns, _residual(plan, residuals, on_host))
+    if isinstance(bound, Select):
+        (pattern,) = patterns.values()
+        return pattern.take(np.repeat(np.arange(pattern.rows, dtype=np.int32), bound.spec.size // max(pattern.rows, 1)))
     # Nothing is known of the caller's function. Between it and its outputs, if it has several, lies one set for all.
-    several = isinstance(bound, CustomTapeCall) and len(bound.outputs) > 1
-    return everything(patterns, 1 if several else bound.spec.size)
+    return everything(patterns, 1 if len(bound.outputs) > 1 else bound.spec.size)
 
 
 def _residual(plan: CallPlan, residuals: tuple[Any, ...], on_host: Callable[[Any], Any]) -> Callable[[int], Any]:

@@ -34,11 +34,21 @@ def through(plan: CallPlan, patterns: Mapping[int, Pattern], residual: Residual)
     """
     bound = plan.bound
     assert isinstance(bound, Bound)
+    if bound.selects:
+        return _before_selects(bound, patterns)
     if bound.op.reach is Reach.MOVES:
         moved = _moved(bound, patterns, residual)
         return everything(patterns, bound.spec.size) if moved is None else moved
     rule = _RULES.get(bound.op.reach, _all)
     return union([rule(plan, i, pattern, residual) for i, pattern in patterns.items()])
+
+
+def _before_selects(bound: Bound, patterns: Mapping[int, Pattern]) -> Pattern:
+    """Of a call of several results: a row for each stacked matrix, or one for all that each of the results has."""
+    if bound.op.reach is not Reach.MATRICES or len(bound.specs) > 1:
+        return everything(patterns, 1)
+    *lead, rows, columns = bound.specs[0].shape
+    return patterns[0].gather(np.arange(bound.specs[0].size) // max(rows * columns, 1), math.prod(lead))
 
 
 def everything(patterns: Mapping[int, Pattern], size: int) -> Pattern:

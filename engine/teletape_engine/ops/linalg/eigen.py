@@ -13,7 +13,7 @@ from teletape_engine.arrays import decompositions
 from teletape_engine.catalogue.define import check_dtypes, on_gpu, op, sample
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import Reach, Trait
-from teletape_engine.catalogue.signature import by_hand
+from teletape_engine.catalogue.signature import Conversion, by_hand, function
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.elementwise.complex import conj, real
 from teletape_engine.ops.elementwise.math import square
@@ -22,7 +22,7 @@ from teletape_engine.ops.linalg.matrix import SOLVABLE, adjoint_of
 from teletape_engine.ops.linalg.products import matmul
 from teletape_engine.ops.shapes.cast import cast
 from teletape_engine.ops.shapes.create import zeros_like
-from teletape_engine.ops.shapes.shape import concat, expand_dims, squeeze
+from teletape_engine.ops.shapes.shape import expand_dims
 from teletape_engine.spec import COMPLEX, COMPLEX_OF, DType, Spec
 
 _TINY = 1e-20  # as TensorFlow's
@@ -48,16 +48,10 @@ def reciprocal_differences(values: Any) -> Any:
     return set_diag(safe_reciprocal(difference), zeros_like(values))
 
 
-def first_row_and_rest(x: Any) -> tuple[Any, Any]:
-    """Values [..., n] and vectors [..., m, n], which one result [..., 1 + m, n] holds."""
-    whole = (None, None, None)
-    values = squeeze(ops.strided_slice(x, index=("...", (None, 1, None), whole)), axis=-2)
-    return values, ops.strided_slice(x, index=("...", (1, None, None), whole))
-
-
-def packed(values: Any, vectors: Any) -> Any:
-    """One result of values [..., n] and vectors [..., m, n]."""
-    return concat(expand_dims(values, axis=-2), vectors, axis=-2)
+def total(*parts: Any) -> Any:
+    """The sum of the parts that are not None: of cotangents of which some are absent."""
+    first, *others = [part for part in parts if part is not None]
+    return sum(others, first)
 
 
 def _lower_of_hermitian(x: Any) -> Any:
@@ -89,10 +83,9 @@ def _separated(*lead: int) -> Any:
 
 
 # ---------------------------------------------------------------------------------------------------------- Hermitian
-def _eigh_spec(x: Spec) -> Spec:
+def _eigh_spec(x: Spec) -> tuple[Spec, Spec]:
     check_square("SelfAdjointEigV2", x)
-    n = x.shape[-1]
-    return x.with_shape((*x.shape[:-2], n + 1, n))
+    return x.with_shape(x.shape[:-1]), x
 
 
 def _eigvalsh_spec(x: Spec) -> Spec:
@@ -102,17 +95,17 @@ def _eigvalsh_spec(x: Spec) -> Spec:
 
 # Giles 2008, An extended collection of matrix derivative results, section 3.1. With P = Vᴴ dA V and
 # F = 1 / (w[j] - w[i]): dw = diag P, dV = V (F ∘ P).
-def _eigh_vjp(ct: Any, y: Any) -> Any:
-    (values, vectors), (values_ct, vectors_ct) = first_row_and_rest(y), first_row_and_rest(ct)
-    turned = reciprocal_differences(values) * matmul(vectors, vectors_ct, adjoint_a=True)
-    inner = diag(real_part(values_ct)) + turned
+def _eigh_vjp(ct: Any, values: Any, vectors: Any) -> Any:
+    values_ct, vectors_ct = ct
+    inner = None if values_ct is None else diag(real_part(values_ct))
+    if vectors_ct is not None:
+        inner = total(inner, reciprocal_differences(values) * matmul(vectors, vectors_ct, adjoint_a=True))
     return _lower_of_hermitian(matmul(vectors, matmul(inner, vectors, adjoint_b=True)))
 
 
-def _eigh_jvp(t: Any, y: Any) -> Any:
-    values, vectors = first_row_and_rest(y)
+def _eigh_jvp(t: Any, values: Any, vectors: Any) -> tuple[Any, Any]:
     within = matmul(vectors, matmul(_hermitian_of_lower(t), vectors), adjoint_a=True)
-    return packed(real_part(diag_part(within)), matmul(vectors, reciprocal_differences(values) * within))
+    return real_part(diag_part(within)), matmul(vectors, reciprocal_differences(values) * within)
 
 
 @op(
@@ -122,30 +115,30 @@ def _eigh_jvp(t: Any, y: Any) -> Any:
     batch=stacked,
     samples=lambda: [sample(_separated()), sample(_separated(2)), sample(np.zeros((0, 0)))],
     op_type="SelfAdjointEigV2",
-    tf=(by_hand("linalg.eigh", "an op has one result"),),
+    results="values vectors",
+    tf=(function("linalg.eigh", Conversion.TENSOR("tensor")),),
     workspace=lambda x: 4 * x.nbytes,
     work=_eigenvectors_work,
     traits=[Trait.SELECTS, Trait.PHASES],
     reach=Reach.MATRICES,
 )
 @on_gpu(waits="whether the matrices are finite")
-def eigh(xp: Any, x: Any) -> Any:
-    """Ascending eigenvalues and eigenvectors of Hermitian matrices [..., n, n], of which the lower triangle is read.
+def eigh(xp: Any, x: Any) -> tuple[Any, Any]:
+    """Ascending eigenvalues [..., n] and eigenvectors [..., n, n], the columns, of Hermitian matrices [..., n, n].
 
-    The result [..., 1 + n, n] has the eigenvalues as its first row, and the eigenvectors as the columns below it. The
-    gradient is a lower triangle; that of the vectors takes each vector's phase for fixed.
+    Their lower triangle is read, and has the gradient; that of the vectors takes each vector's phase for fixed.
 
     Raises:
         InvalidArgumentError: The iteration does not converge, as with NaN in a matrix.
     """
     values, vectors = decompositions.eigh(xp, x)
-    return xp.concatenate([values[..., None, :].astype(x.dtype), vectors], axis=-2)
+    return values.astype(x.dtype), vectors
 
 
 @op(
     infer=_eigvalsh_spec,
     vjp=lambda ct, x: _eigvalsh_vjp(ct, x),
-    jvp=lambda t, x: first_row_and_rest(_eigh_jvp(t, eigh(x)))[0],
+    jvp=lambda t, x: _eigh_jvp(t, *eigh(x))[0],
     batch=stacked,
     samples=lambda: [sample(_separated()), sample(_separated(2)), sample(np.zeros((0, 0)))],
     op_type="SelfAdjointEigV2",
@@ -169,7 +162,7 @@ def eigvalsh(xp: Any, x: Any) -> Any:
 
 
 def _eigvalsh_vjp(ct: Any, x: Any) -> Any:
-    _, vectors = first_row_and_rest(eigh(x))
+    _, vectors = eigh(x)
     scaled = vectors * expand_dims(real_part(ct), axis=-2)
     return _lower_of_hermitian(matmul(scaled, vectors, adjoint_b=True))
 
@@ -180,10 +173,10 @@ def complex_like(dtype: DType) -> DType:
     return COMPLEX_OF.get(dtype, dtype)
 
 
-def _eig_spec(x: Spec) -> Spec:
+def _eig_spec(x: Spec) -> tuple[Spec, Spec]:
     check_square("Eig", x)
-    n = x.shape[-1]
-    return Spec.of((*x.shape[:-2], n + 1, n), complex_like(x.dtype))
+    vectors = x.with_dtype(complex_like(x.dtype))
+    return vectors.with_shape(x.shape[:-1]), vectors
 
 
 def _eigvals_spec(x: Spec) -> Spec:
@@ -207,21 +200,22 @@ def _as_complex(t: Any) -> Any:
 # With P = V⁻¹ dA V and F = 1 / (w[j] - w[i]): dw = diag P, dV = V (F ∘ P), minus V times the real diagonal of
 # Vᴴ V (F ∘ P), so that the columns keep their length (Boeddeker et al. 2017, On the computation of complex-valued
 # gradients with application to statistically optimum beamforming, section 4.13).
-def _eig_vjp(ct: Any, x_spec: Spec, y: Any) -> Any:
-    (values, vectors), (values_ct, vectors_ct) = first_row_and_rest(y), first_row_and_rest(ct)
-    inner = matmul(vectors, vectors_ct, adjoint_a=True)
-    straight = inner - matmul(matmul(vectors, vectors, adjoint_a=True), _real_diagonal(inner))
-    inner = diag(values_ct) + conj(reciprocal_differences(values)) * straight
+def _eig_vjp(ct: Any, x_spec: Spec, values: Any, vectors: Any) -> Any:
+    values_ct, vectors_ct = ct
+    inner = None if values_ct is None else diag(values_ct)
+    if vectors_ct is not None:
+        turned = matmul(vectors, vectors_ct, adjoint_a=True)
+        straight = turned - matmul(matmul(vectors, vectors, adjoint_a=True), _real_diagonal(turned))
+        inner = total(inner, conj(reciprocal_differences(values)) * straight)
     gradient = ops.solve(vectors, matmul(inner, vectors, adjoint_b=True), adjoint=True)
     return _as_input(gradient, x_spec)
 
 
-def _eig_jvp(t: Any, y: Any) -> Any:
-    values, vectors = first_row_and_rest(y)
+def _eig_jvp(t: Any, values: Any, vectors: Any) -> tuple[Any, Any]:
     within = ops.solve(vectors, matmul(_as_complex(t), vectors))
     moved = matmul(vectors, reciprocal_differences(values) * within)
     lengths = _real_diagonal(matmul(vectors, moved, adjoint_a=True))
-    return packed(diag_part(within), moved - matmul(vectors, lengths))
+    return diag_part(within), moved - matmul(vectors, lengths)
 
 
 @op(
@@ -231,30 +225,30 @@ def _eig_jvp(t: Any, y: Any) -> Any:
     batch=stacked,
     samples=lambda: [sample(_separated()), sample(_separated(2)), sample(np.zeros((0, 0)))],
     op_type="Eig",
-    tf=(by_hand("linalg.eig eig", "an op has one result"),),
+    results="values vectors",
+    tf=(function("linalg.eig eig", Conversion.TENSOR("tensor")),),
     workspace=lambda x: 8 * x.nbytes,
     work=lambda x: 8 * x.size * x.shape[-1],
     traits=[Trait.PHASES],
     reach=Reach.MATRICES,
 )
 @on_gpu(waits="whether the matrices are finite")
-def eig(xp: Any, x: Any) -> Any:
-    """Eigenvalues and eigenvectors of matrices [..., n, n] without symmetry, complex.
+def eig(xp: Any, x: Any) -> tuple[Any, Any]:
+    """Eigenvalues [..., n] and eigenvectors [..., n, n] of matrices [..., n, n] without symmetry, complex.
 
-    The result [..., 1 + n, n] has the eigenvalues as its first row, and the eigenvectors, of length 1, as the columns
-    below it. The order is LAPACK's for real matrices, and by magnitude for complex ones. The gradient of the vectors
-    takes each vector's phase for fixed.
+    The eigenvectors are columns of length 1. The order is LAPACK's for real matrices, and by magnitude for complex
+    ones. The gradient of the vectors takes each vector's phase for fixed.
 
     Raises:
         InvalidArgumentError: The iteration does not converge, as with NaN in a matrix.
     """
     values, vectors = decompositions.eig(xp, x)
     dtype = complex_like(x.dtype)
-    return xp.concatenate([values[..., None, :], vectors], axis=-2).astype(dtype, copy=False)
+    return values.astype(dtype, copy=False), vectors.astype(dtype, copy=False)
 
 
 def _eigvals_vjp(ct: Any, x: Any, x_spec: Spec) -> Any:
-    _, vectors = first_row_and_rest(eig(x))
+    _, vectors = eig(x)
     scaled = expand_dims(ct, axis=-1) * adjoint_of(vectors)
     return _as_input(ops.solve(vectors, scaled, adjoint=True), x_spec)
 
@@ -262,7 +256,7 @@ def _eigvals_vjp(ct: Any, x: Any, x_spec: Spec) -> Any:
 @op(
     infer=_eigvals_spec,
     vjp=_eigvals_vjp,
-    jvp=lambda t, x: first_row_and_rest(_eig_jvp(t, eig(x)))[0],
+    jvp=lambda t, x: _eig_jvp(t, *eig(x))[0],
     batch=stacked,
     samples=lambda: [sample(_separated()), sample(_separated(2)), sample(np.zeros((0, 0)))],
     op_type="Eig",

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from teletape_engine.catalogue.binding import Select
 from teletape_engine.commands import Id
 from teletape_engine.derivatives.gradient import gradient
 from teletape_engine.derivatives.query import GradientQuery
@@ -62,6 +63,8 @@ def node_of(state: State, tape: Tape, node_id: str) -> GraphNode:
         if parsed[1] == "n" and position < tape.length:
             plan, _, output, _, where = tape.structure()[position]
             op = getattr(plan.bound, "label", None) or plan.bound.name
+            if len(plan.bound.outputs) > 1:  # it stands for the first of its results that is on the tape
+                plan, _, output, _, _ = tape.structure()[position + 1]
             return GraphNode(node_id, "op", op, output, plan.bound.spec, sent_call_site(where))
         if parsed[1] == "w":
             for node in watched_nodes(state, tape):
@@ -205,11 +208,15 @@ def _value(state: State, tape: Tape, uid: Uid) -> Value | None:
     for entry in state.entries.values():
         if isinstance(entry, Value) and entry.uid == uid:
             return entry
+    maker, index = uid, 0
+    for plan, inputs, output, _, _ in tape.nodes:
+        if output == uid and isinstance(plan.bound, Select):
+            maker, index = inputs[0] or 0, plan.bound.index
     for plan, inputs, output, residuals, _ in tape.nodes:
-        if uid == output or uid in inputs:
-            result = len(plan.bound.specs)
+        if output == maker or uid in inputs:
+            values = [*inputs, *[None] * index, uid if output == maker else None]
             for pick, residual in zip(plan.picks, residuals, strict=False):
-                if (output if pick == result else inputs[pick]) == uid and not isinstance(residual, Unrecorded):
+                if pick < len(values) and values[pick] == uid and not isinstance(residual, Unrecorded):
                     return residual  # type: ignore[no-any-return]  # what a plan keeps of an input or result is a value
     return None
 

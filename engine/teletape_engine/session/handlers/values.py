@@ -9,6 +9,7 @@ import numpy as np
 
 from teletape_engine import commands, object_bytes
 from teletape_engine.catalogue.attributes import NO_ATTRS
+from teletape_engine.catalogue.binding import check_results
 from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.catalogue.slices import SlicesValue
 from teletape_engine.commands import Id
@@ -76,8 +77,8 @@ def call(state: State, command: commands.Call) -> None:
             inputs.append(value)
         else:
             inputs.append(state.input(operand))
-    if len(command.outputs) != 1:
-        raise InvalidArgumentError(f"op {op.name!r} has 1 output, found {len(command.outputs)} ids")
+    if len(command.outputs) != len(op.results):
+        check_results(op, len(command.outputs))
     attrs, where = NO_ATTRS, command.where
     if command.attrs or op.schema.attrs:
         attrs = op.attrs(command.attrs)
@@ -88,6 +89,14 @@ def call(state: State, command: commands.Call) -> None:
     result = state.current.apply(op, inputs, attrs, where)
     if len(inputs) > FEW:
         state.memory.noted += RULE * len(inputs)
+    if result.__class__ is tuple:
+        for name, each in zip(command.outputs, result, strict=True):
+            state.name(name, each)
+            if state.numbers:
+                state.current.provenance.note_numbers(inputs, each.uid)
+        if op.dynamic:
+            state.results.append(Specs(state.index, tuple([each.spec for each in result])))
+        return
     if state.numbers:
         state.current.provenance.note_numbers(inputs, result.uid)
     (name,) = command.outputs

@@ -10,12 +10,12 @@ from typing import Any, Final
 
 from teletape_engine.arrays import HostArray
 from teletape_engine.catalogue.attributes import plain
-from teletape_engine.catalogue.binding import Bound, CallPlan, TapeCall, bind
+from teletape_engine.catalogue.binding import Bound, CallPlan, Select, TapeCall, bind
 from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.errors import UnimplementedError
 from teletape_engine.functions.function import Function
 from teletape_engine.recording.accumulators import Accumulator
-from teletape_engine.recording.custom import CustomOutput, CustomTapeCall
+from teletape_engine.recording.custom import CustomTapeCall
 from teletape_engine.recording.executor import Executor
 from teletape_engine.recording.provenance import (
     LENGTH,
@@ -287,8 +287,8 @@ def _call_row(call: TapeCall) -> list[Any]:
     if isinstance(call, CustomTapeCall):
         specs, outputs = map(spec_row, call.specs), map(spec_row, call.outputs)
         return ["custom", [*specs], [*outputs], call.tag, call.label]
-    if isinstance(call, CustomOutput):
-        return ["output", spec_row(call.spec), call.index, call.count]
+    if isinstance(call, Select):
+        return ["select", _call_row(call.call), call.index]
     attrs = {name: plain(value) for name, value in call.attrs.items()}
     return ["op", call.name, [spec_row(spec) for spec in call.specs], attrs]
 
@@ -297,9 +297,9 @@ def _call_of(kind: str, *row: Any) -> TapeCall:
     if kind == "custom":
         specs, outputs, tag, label = row
         return CustomTapeCall([spec_of(spec) for spec in specs], [spec_of(spec) for spec in outputs], tag, label)
-    if kind == "output":
-        spec, index, count = row
-        return CustomOutput(spec_of(spec), index, count)
+    if kind == "select":
+        selected_from, index = row
+        return Select(_call_of(*selected_from), index)
     name, specs, attrs = row
     op = CATALOGUE.named(name)
     return bind(op, tuple([spec_of(spec) for spec in specs]), op.attrs(attrs))

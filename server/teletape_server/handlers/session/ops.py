@@ -26,7 +26,7 @@ def run(session: Session, request: Request, body: OpCalls) -> Result:
 
 def run_ops(session: Session, request: Request, body: OpCalls, *, tape: Id | None) -> Result:
     """Runs ops; returns the last result's elements, or those of `fetch`."""
-    calls = [call.command(new_id()) for call in body.ops]
+    calls = [call.command(new_id) for call in body.ops]
     outputs = [id for call in calls for id in call.outputs]
     fetch = outputs[-1:] if body.fetch is None else body.fetch
     return run_recorded(session, request, calls, outputs, body, tape=tape, fetch={id: id for id in fetch})

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated
 
 from pydantic import Field
 
+from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.commands import Call
 from teletape_engine.commands.schema import MAX_ITEMS
 from teletape_server.models.base import Answer, Attributes, Body, Id, Input, Name, Results, TensorValue, examples
@@ -24,10 +26,11 @@ class OpCall(Body):
         str | None, Field(min_length=1, description="Your source line; errors and explanations repeat it")
     ] = None
 
-    def command(self, generated_id: str) -> Call:
-        """Returns the engine's command."""
-        outputs = (generated_id,) if self.outputs is None else tuple(self.outputs)
-        return Call(self.op, tuple(self.inputs), outputs, self.attrs, self.where)
+    def command(self, new_id: Callable[[], str]) -> Call:
+        """Returns the engine's command; `new_id` gives the ids that the server generates."""
+        op = CATALOGUE.get(CATALOGUE.synonyms.get(self.op, self.op))
+        outputs = [new_id() for _ in (op.results if op else "y")] if self.outputs is None else self.outputs
+        return Call(self.op, tuple(self.inputs), tuple(outputs), self.attrs, self.where)
 
 
 class OpCalls(Results):

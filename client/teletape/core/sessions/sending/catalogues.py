@@ -43,4 +43,5 @@ def differing_ops(http: Connection, info: Mapping[str, Any]) -> frozenset[str]:
 def _compared(record: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the part of a record that is compared, because another version may have further facts."""
     kinds = {name: gradient["kind"] for name, gradient in record["gradients"].items()}
-    return {**{name: record[name] for name in _COMPARED}, "gradients": kinds}
+    results = record.get("results", ["y"])  # an older server's ops have one each, and it does not say so
+    return {**{name: record[name] for name in _COMPARED}, "results": results, "gradients": kinds}

@@ -169,8 +169,7 @@ def eigh_tridiagonal(
     matrix = call(ops.diag, (main,))
     if main.shape[-1] > 1:
         matrix = matrix + call(ops.diag, (below,), k=-1)
-    vectors = None if eigvals_only else call(ops.eigh, (matrix,))
-    values = call(ops.eigvalsh, (matrix,)) if vectors is None else vectors[..., 0, :]
+    values, vectors = (call(ops.eigvalsh, (matrix,)), None) if eigvals_only else call(ops.eigh, (matrix,))
     if values.dtype.is_complex:
         values = call(ops.real, (values,))
     if select == "i":
@@ -186,4 +185,4 @@ def eigh_tridiagonal(
         within = call(ops.logical_and, (values > lower, values <= upper))
         vectors = vectors if vectors is None else boolean_mask(vectors, within, axis=vectors.ndim - 1)
         values = boolean_mask(values, within)
-    return values if vectors is None else (values, vectors[..., 1:, :])
+    return values if vectors is None else (values, vectors)

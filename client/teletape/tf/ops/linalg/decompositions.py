@@ -163,38 +163,6 @@ def lu_matrix_inverse(
 
 
 # ------------------------------------------------------------------------------------- eigenvalues and singular values
-def _values_and_vectors(both: Tensor) -> tuple[Tensor, Tensor]:
-    return both[..., 0, :], both[..., 1:, :]
-
-
-def eigh(tensor: to.TensorInput, name: str | None = None) -> tuple[Tensor, Tensor]:
-    """Ascending eigenvalues [..., n] and eigenvectors [..., n, n] (columns) of Hermitian matrices.
-
-    By hand: an op has one result. The lower triangle is read, and has the gradient.
-
-    Raises:
-        InvalidArgumentError: Matrices that are not square, or with NaN.
-
-    Example:
-        tf.linalg.eigh([[2.0, 0.0], [0.0, 3.0]])
-    """
-    return _values_and_vectors(call(ops.eigh, (convert_to_tensor(tensor),)))
-
-
-def eig(tensor: to.TensorInput, name: str | None = None) -> tuple[Tensor, Tensor]:
-    """Complex eigenvalues [..., n] and eigenvectors [..., n, n] (columns) of matrices without symmetry.
-
-    By hand: an op has one result.
-
-    Raises:
-        InvalidArgumentError: Matrices that are not square, or with NaN.
-
-    Example:
-        tf.linalg.eig([[2.0, 0.0], [0.0, 3.0]])
-    """
-    return _values_and_vectors(call(ops.eig, (convert_to_tensor(tensor),)))
-
-
 def eigvals(tensor: to.TensorInput, name: str | None = None) -> Tensor:
     """Complex eigenvalues [..., n] of matrices without symmetry, in the order of `eig`. By hand, as `eig`.
 
