@@ -9,8 +9,8 @@ SHELL := /bin/bash
 PYTHON ?= python3
 ARGS ?=
 # Test processes: two for each core, because tests often wait for servers (three took longer); WORKERS=0 runs the tests
-# in pytest's own process, as a debugger needs it.
-WORKERS ?= $(shell echo $$((2 * $$($(PYTHON) -c 'import os; print(os.cpu_count())'))))
+# in pytest's own process, as a debugger needs it, and so it is with -k, which selects few: each process reads all tests.
+WORKERS ?= $(if $(filter -k%,$(ARGS)),0,$(shell echo $$((2 * $$($(PYTHON) -c 'import os; print(os.cpu_count())')))))
 XDIST := --numprocesses=$(WORKERS) --maxprocesses=8 --dist=worksteal
 # Where numbers are compared with recorded ones, and plans with the steps that they replace. The recorded programs are
 # not among them: tests/conformance runs each with both kernels.
@@ -150,7 +150,7 @@ kernels: $(INSTALLED) ## compile the kernels of plans on a GPU, and compare name
 adapters: $(INSTALLED) ## install PyTorch, JAX and PyMC (gigabytes), and run the tests of the adapters to other libraries, and of theirs to this
 	$(PIP) --upgrade --target .venv/adapters torch jax pymc tesseract-torch
 	PYTHONPATH=.venv/adapters $(BIN)/python -c 'import torch, jax, pymc, tesseract_torch'
-	PYTHONPATH=.venv/adapters $(MODULE) pytest tests/sdk/adapters tests/server/test_tesseract.py $(ARGS)
+	PYTHONPATH=.venv/adapters $(MODULE) pytest tests/sdk/adapters tests/server/published/test_tesseract.py $(ARGS)
 
 gpu: $(INSTALLED) ## on a machine with a GPU: the tests that need one, then benchmarks; JSON, and the dated part of docs/gpu.md
 	PYTHONPATH=benchmarks$${PYTHONPATH:+:$$PYTHONPATH} $(BIN)/python -P -m gpu $(ARGS)

@@ -226,31 +226,8 @@ class Programs:
             program.kill()
 
 
-class Server:
-    """A server that can be killed, and then starts again at the same port."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder, self.port, self._starts = folder, 0, 0
-        self._running = contextlib.ExitStack()
-        self.start()
-
-    def start(self) -> None:
-        """Starts it."""
-        self._starts += 1
-        log = self._folder / f"start-{self._starts}"
-        log.mkdir(parents=True)
-        running = observing.server(log, port=self.port, data_dir=self._folder / "data")
-        self.port, self.pid = self._running.enter_context(running)
-
-    def kill(self) -> None:
-        """Kills it, and starts it again."""
-        os.kill(self.pid, signal.SIGKILL)
-        self.stop()
-        self.start()
-
-    def stop(self) -> None:
-        """Stops it, if it runs."""
-        self._running.close()
+class Server(observing.KillableServer):
+    """A server that can be killed, and whose processes can."""
 
     def sessions(self) -> list[int]:
         """Returns the processes of sessions: those that have worked, and not the one that waits for a session."""

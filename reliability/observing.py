@@ -8,6 +8,7 @@ import contextlib
 import http.client
 import json
 import os
+import signal
 import statistics
 import subprocess
 import sys
@@ -34,6 +35,41 @@ def server(folder: Path, *, port: int = 0, **settings: object) -> Iterator[tuple
     with start([TELETAPE], folder, clean_environment() | own, port=port) as url:
         [pid] = set(children(os.getpid())) - before
         yield int(url.rpartition(":")[2]), pid
+
+
+class KillableServer:
+    """A server that can be killed, and then starts again at the same port.
+
+    Args:
+        folder: For its data, and its logs of each start.
+        **settings: Its others.
+
+    Attributes:
+        port, pid: Of the server that runs.
+    """
+
+    def __init__(self, folder: Path, **settings: object) -> None:
+        self._folder, self._settings, self._starts, self.port = folder, settings, 0, 0
+        self._running = contextlib.ExitStack()
+        self.start()
+
+    def start(self) -> None:
+        """Starts it."""
+        self._starts += 1
+        logs = self._folder / f"start-{self._starts}"
+        logs.mkdir(parents=True)
+        running = server(logs, port=self.port, data_dir=self._folder / "data", **self._settings)
+        self.port, self.pid = self._running.enter_context(running)
+
+    def kill(self) -> None:
+        """Kills it, and starts it again."""
+        os.kill(self.pid, signal.SIGKILL)
+        self.stop()
+        self.start()
+
+    def stop(self) -> None:
+        """Stops it, if it runs."""
+        self._running.close()
 
 
 def children(pid: int) -> list[int]:

@@ -20,10 +20,10 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 TESTS = (
     "tests/engine/plans",
-    "tests/engine/test_control_flow.py",
-    "tests/engine/test_functions.py",
-    "tests/engine/test_kernels.py",
-    "tests/engine/test_sliding_windows.py",
+    "tests/engine/functions/test_control_flow.py",
+    "tests/engine/functions/test_functions.py",
+    "tests/engine/arrays/test_kernels.py",
+    "tests/engine/ops/test_sliding_windows.py",
 )
 THREADED_TESTS = ("tests/engine/plans/test_tiles.py", "tests/engine/plans/test_plans.py")
 #: Copies an argument of 64 bytes to a place of 8: the address sanitizer must see it.

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 # small matrices took milliseconds rather than microseconds. NumPy reads this when it is imported.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+# Hypothesis would import trio in each test process, where that is installed.
+os.environ.setdefault("HYPOTHESIS_NO_PLUGINS", "1")
 
 #: Where programs are; Debian's nginx is where a user's PATH does not lead.
 PROGRAMS = f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin"

@@ -3523,7 +3523,7 @@ class AsyncServer(AsyncResource):
             name: For people: where the key is used.
             owner: Without it: your own.
             role: Admin: it sees and ends what all owners have. Default: "user".
-            group: Without it: none, or that of your key if you are no admin.
+            group: Only an admin chooses; without it that of the owner.
             scopes: What it is for. sessions: sessions and runs; call: published functions; publish: to publish and
                 withdraw them; keys: to see, create, rotate and revoke keys.
             expires_in: Seconds after which it ends by itself; without it never.
@@ -3586,6 +3586,18 @@ class AsyncServer(AsyncResource):
         """
         await self._send(Call("DELETE", f"{self._path}/admin/keys/{quoted(id)}", None, is_work=False))
 
+    async def revoke_tokens(self, owner: str) -> None:
+        """End an owner's tokens.
+
+        Ends all tokens of an OpenID issuer that an owner has now, within a second, also on connections that are open.
+        Those that the issuer gives more than 5 seconds later are valid. Keys of the owner, and sessions, stay. It
+        needs the key of an admin.
+
+        Args:
+            owner: Whose tokens they are.
+        """
+        await self._send(Call("DELETE", f"{self._path}/admin/tokens/{quoted(owner)}", None, is_work=False))
+
     async def audit(
         self,
         *,
@@ -3599,6 +3611,7 @@ class AsyncServer(AsyncResource):
             "key.created",
             "key.rotated",
             "key.revoked",
+            "tokens.revoked",
             "limits.changed",
             "function.published",
             "function.aliased",
@@ -3734,6 +3747,7 @@ class AsyncServerWithRawResponse:
         self.list = raw(resource.list)
         self.rotate = raw(resource.rotate)
         self.revoke = raw(resource.revoke)
+        self.revoke_tokens = raw(resource.revoke_tokens)
         self.audit = raw(resource.audit)
         self.usage = raw(resource.usage)
         self.me = raw(resource.me)

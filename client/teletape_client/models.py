@@ -322,6 +322,7 @@ class AuditEntry(Model):
         "key.created",
         "key.rotated",
         "key.revoked",
+        "tokens.revoked",
         "limits.changed",
         "function.published",
         "function.aliased",

@@ -1,7 +1,8 @@
 """Bytes of the Python objects that a session keeps besides its arrays' elements: what each thing is counted with.
 
 Each is what one more of it took on CPython 3.11 (tracemalloc, thousands of them in a session), rounded up to a multiple
-of 32; `tests/engine/test_object_bytes.py` measures them again. Text is counted by `sys.getsizeof` in addition.
+of 32; `tests/engine/recording/test_object_bytes.py` measures them again. Text is counted by `sys.getsizeof` in
+addition.
 """
 
 from __future__ import annotations

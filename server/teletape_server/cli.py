@@ -35,7 +35,8 @@ _ADMINISTRATION: Final = ("sessions", "keys", "backup", "restore", "upgrade", "d
 _USAGE = (
     "usage: teletape serve [--host ADDRESS] [--port PORT] [--device DEVICE] ...\n"
     "       teletape sessions list|show|park|rescue|end [SESSION] [--data-dir PATH | --url URL] [--out PATH]\n"
-    "       teletape keys create OWNER|list|rotate ID|revoke ID|limit ACCOUNT [--data-dir PATH | --url URL] ...\n"
+    "       teletape keys create OWNER|list|rotate ID|revoke ID|revoke-tokens OWNER|limit ACCOUNT\n"
+    "                [--data-dir PATH | --url URL] ...\n"
     "       teletape backup DIR [--data-dir PATH]\n"
     "       teletape restore DIR [SESSION ...] [--data-dir PATH]\n"
     "       teletape upgrade --check DIR\n"

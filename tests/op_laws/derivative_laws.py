@@ -141,7 +141,8 @@ def _smooth_cases(op: Op, sample: Sample, *, phases: bool = False) -> Iterator[C
     """The cases in which derivatives exist: float64, and complex128 if the op takes it.
 
     Vectors with free phases (Trait.PHASES) have differences that depend on how the forward chooses the phases: without
-    `phases` complex results of those ops are left out. tests/engine/test_traits.py compares what no phase changes.
+    `phases` complex results of those ops are left out. tests/engine/catalogue/test_traits.py compares what no phase
+    changes.
     """
     for dtype in (DTYPES["float64"], DTYPES["complex128"]):
         case = Case(op, sample, dtype)

@@ -94,3 +94,25 @@ def test_the_design_page_names_every_folder() -> None:
         [sys.executable, "scripts/layout.py", "--check"], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert result.returncode == 0, result.stderr
+
+
+@pytest.mark.parametrize("package", ["server", "engine"])
+def test_tests_lie_in_folders(package: str) -> None:
+    """In folders of at most 14 modules; what several of them share lies in the package's own folder."""
+    tests = ROOT / "tests" / package
+    assert [path.name for path in tests.glob("test_*.py")] == []
+    sizes = {folder.name: len([*folder.glob("test_*.py")]) for folder in tests.iterdir() if folder.is_dir()}
+    assert {name: size for name, size in sizes.items() if size > 14} == {}
+
+
+@pytest.mark.parametrize("package", ["server", "engine"])
+def test_no_test_module_imports_another(package: str) -> None:
+    importing = [
+        path.relative_to(ROOT).as_posix()
+        for path in sorted((ROOT / "tests" / package).rglob("test_*.py"))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for imported in [node.module or "" if isinstance(node, ast.ImportFrom) else node.names[0].name]
+        if imported.startswith("test_")
+    ]
+    assert importing == []

@@ -98,11 +98,11 @@ def test_each_command_of_the_page_does_what_the_page_says(
             output = capsys.readouterr()
             assert status == 0, (command, output.err)
             printed[command] = output.out
-        assert [line.split()[1:4] for line in printed["teletape keys list"].splitlines()] == [
-            ["ann", "user", "sessions,call,publish,keys"],
-            ["bob", "admin", "sessions,call,publish,keys"],
-            ["ann", "user", "sessions,call,publish,keys"],
-            ["ann", "user", "sessions"],
+        assert [line.split()[1:5] for line in printed["teletape keys list"].splitlines()] == [
+            ["ann", "-", "user", "sessions,call,publish,keys"],
+            ["bob", "-", "admin", "sessions,call,publish,keys"],
+            ["ann", "-", "user", "sessions,call,publish,keys"],
+            ["ann", "-", "user", "sessions"],
         ]
         assert [line.split()[:2] for line in printed["teletape sessions list"].splitlines()] == [
             ["ann:night", "live"],

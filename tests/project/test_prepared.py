@@ -24,7 +24,7 @@ def test_arguments_environment_folder_input_and_status_are_its_own(tmp_path: Pat
 
 
 def test_a_signal_ends_it_and_is_its_status() -> None:
-    """An interrupt: tests/server/test_settings.py sends one to a server."""
+    """An interrupt: tests/server/app/test_settings.py sends one to a server."""
     sleeping = [*PYTHON, "import time; print(flush=True); time.sleep(100)"]
     for number in (signal.SIGKILL, signal.SIGTERM):
         with prepared.Prepared(sleeping, stdout=subprocess.PIPE) as process:

@@ -1,4 +1,4 @@
-"""What the tests of faces share: programs of the protocols' own clients, which are installed with the generators."""
+"""Clients of other projects, and generators of clients: where they are installed, and programs that run with them."""
 
 from pathlib import Path
 
@@ -6,6 +6,8 @@ from programs import run
 
 ROOT = Path(__file__).resolve().parents[2]
 PYTHON = ROOT / ".venv/clients/bin/python"
+CLIENTS = Path(__file__).with_name("clients")
+NODE = CLIENTS / "node_modules/.bin"
 
 
 def run_client(program: str | Path, url: str, **environment: str) -> str:

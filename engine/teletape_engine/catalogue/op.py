@@ -35,7 +35,8 @@ Array: TypeAlias = Any  # an array of the backend, a Python number, or an Operan
 class Trait(enum.Enum):
     """A fact about an op that the rest of the engine and the SDK need in addition to its rules.
 
-    No other module tests an op's name or type: it tests for a trait. tests/engine/test_traits.py has a law for each.
+    No other module tests an op's name or type: it tests for a trait. tests/engine/catalogue/test_traits.py has a law
+    for each.
     """
 
     ALIASES = "aliases"  #: The result is the input itself: a cotangent, sparse or not, is that of the input.
@@ -60,8 +61,8 @@ class Trait(enum.Enum):
 class Reach(enum.Enum):
     """On which elements of its inputs an element of an op's result may depend, whatever the elements are.
 
-    `derivatives/sparsity/` reads the structure of derivatives from it. tests/engine/test_sparsity.py holds every op to
-    it: what an op does not reach has no derivative.
+    `derivatives/sparsity/` reads the structure of derivatives from it. tests/engine/derivatives/test_sparsity.py holds
+    every op to it: what an op does not reach has no derivative.
     """
 
     ALL = "all"  #: On all of them.
@@ -122,7 +123,7 @@ class Sample:
 
 @dataclass(frozen=True)
 class OnGpu:
-    """What a forward needs of the host, by its nature; all empty: nothing. tests/engine/test_gpu.py compares it.
+    """What a forward needs of the host, by its nature; all empty: nothing. tests/engine/arrays/test_gpu.py compares it.
 
     Attributes:
         waits: For what the host waits: a size, or whether values are allowed.

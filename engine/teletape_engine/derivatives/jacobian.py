@@ -322,7 +322,7 @@ def _chunks(
             )
         size = min(size, int(bound // row))
         if not recorder.recorded:
-            recorder.admit(answer + min(size, rows) * row, "the cotangents' stack")
+            size = recorder.admit_pieces(answer, row, max(1, min(size, rows)), "the cotangents' stack")
     size = max(1, size)
     return [(first, min(first + size, rows)) for first in range(0, rows, size)]
 

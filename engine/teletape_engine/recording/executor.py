@@ -278,6 +278,17 @@ class Executor(Recorder):
         """As `Memory.spend`."""
         self.memory.spend(nbytes, what)
 
+    def admit_pieces(self, whole: int, piece: int, count: int, what: str) -> int:
+        """As `Recorder.admit_pieces`."""
+        while True:
+            try:
+                self.memory.spend(whole + count * piece, what)
+                return count
+            except ResourceExhaustedError:
+                if count <= 1 or self.memory.has_log:
+                    raise
+                count = (count + 1) // 2
+
     def ct(self, value: Recorded) -> Any:
         """Its array, or arrays."""
         if isinstance(value, SlicesValue):

@@ -107,6 +107,7 @@ class Memory:
         noted: Bytes of objects that may have been made since the last count, as far as they are known.
         caches: What is kept for later; it is given back before anything is refused.
         plans: The plans of the session's functions; see `plans.session_plans`.
+        has_log: Whether the session's batches are written down, to be run again.
     """
 
     def __init__(
@@ -131,6 +132,7 @@ class Memory:
         self._uid = new_uid()
         self.caches: weakref.WeakSet[Cache] = weakref.WeakSet()
         self.plans: Any = None
+        self.has_log = False
 
     @property
     def limit(self) -> int | None:
@@ -167,6 +169,10 @@ class Memory:
         self.spent += nbytes
         if self.spent > self.ceiling:
             self.recount(nbytes, what)
+
+    def fits(self, nbytes: int) -> bool:
+        """Whether that many bytes more are admitted."""
+        return self.spent + nbytes <= self.ceiling or self._fits(self.count() + nbytes)
 
     def recount(self, nbytes: int, what: Op | str) -> None:
         """Makes `spent` exact, the last `nbytes` of it not allocated yet, and refuses them if they pass the ceiling.

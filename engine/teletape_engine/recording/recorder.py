@@ -179,6 +179,23 @@ class Recorder(Runtime):
             ResourceExhaustedError: It would pass the memory limit.
         """
 
+    def admit_pieces(self, whole: int, piece: int, count: int, what: str) -> int:
+        """Does so for what is computed in pieces; returns how many at once.
+
+        They are half as many, again and again, if no more can be reserved; but not in a session with a log, whose
+        values must be the same bits when that is run again.
+
+        Args:
+            whole: Bytes in addition to the pieces.
+            piece: Bytes of each.
+            count: Pieces at once, at most.
+            what: For the refusal.
+
+        Raises:
+            ResourceExhaustedError: Not even one fits.
+        """
+        return count
+
     def constant(self, array: np.ndarray[Any, Any]) -> Recorded:
         """A host array as a recorded value. The caller gives it up: it is not written into from now on."""
         raise NotImplementedError  # pragma: no cover - abstract

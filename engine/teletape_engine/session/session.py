@@ -55,7 +55,6 @@ class Session:
         UnimplementedError: There is no such device here.
     """
 
-    noted: Callable[[Batch | Repetition, Answer, bool], None] | None = None
     on_like: Callable[[Session], None] | None = None
 
     def __init__(
@@ -72,6 +71,7 @@ class Session:
         if host_memory is not None:
             self._state.backend.use_host_memory(host_memory)
         self._repetitions = Repetitions(self._state)
+        self.noted: Callable[[Batch | Repetition, Answer, bool], None] | None = None
 
     def __repr__(self) -> str:
         return f"<Session on {self._state.backend.device}, {len(self._state.entries)} ids>"
@@ -392,6 +392,14 @@ class Session:
     def room(self) -> float:
         """Bytes left below the memory limit."""
         return self._state.memory.room()
+
+    def write_down(self, noted: Callable[[Batch | Repetition, Answer, bool], None]) -> None:
+        """Has batches noted (`noted`) to be run again, and then give the same bits; before anything is executed."""
+        self.noted, self._state.memory.has_log = noted, True
+
+    def fits(self, nbytes: int) -> bool:
+        """Whether that many bytes more are admitted; see `Memory.fits`."""
+        return self._state.memory.fits(nbytes)
 
     def reserve(self, reserved: int, extend: Callable[[float], int] | None = None) -> None:
         """Admits no more memory than is reserved, without a further reservation; see `Memory.reserve`."""

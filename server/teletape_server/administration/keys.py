@@ -25,8 +25,12 @@ from teletape_server.models.faults import described_faults, text_of
 from teletape_server.models.keys import NewKey, described, described_new
 from teletape_server.problems import Problem
 
-_MISSING: Final = {"create": "name an owner", "limit": "name an account: OWNER, OWNER:ID of a key, or @GROUP"}
-VERBS: Final = ("create", "list", "rotate", "revoke", "limit")
+_MISSING: Final = {
+    "create": "name an owner",
+    "revoke-tokens": "name an owner",
+    "limit": "name an account: OWNER, OWNER:ID of a key, or @GROUP",
+}
+VERBS: Final = ("create", "list", "rotate", "revoke", "limit", "revoke-tokens")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,14 +40,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "key",
         nargs="?",
         metavar="OWNER|ID",
-        help="create: whose it is; rotate, revoke: the key's id; "
+        help="create, revoke-tokens: whose it is; rotate, revoke: the key's id; "
         "limit: an account: OWNER, OWNER:ID of a key with limits of its own, or @GROUP",
     )
     parser.add_argument("--name", default="", help="of create: where it is used, for people")
     parser.add_argument(
         "--role", choices=("user", "admin"), default="user", help="of create: an admin sees all owners'"
     )
-    parser.add_argument("--group", default="", help="of create: a name for several owners")
+    parser.add_argument("--group", help="of create: a name for several owners, '' for none; without it the owner's")
     parser.add_argument("--scopes", default=",".join(SCOPES), help="of create: what it is for (default %(default)s)")
     parser.add_argument(
         "--expires", type=_seconds, metavar="TIME", help="of create: when it ends by itself, such as 90d"
@@ -112,6 +116,8 @@ def _on_server(options: argparse.Namespace, server: RunningServer) -> int:
         _show(server.rotate_key(options.key, options.overlap))
     elif options.verb == "limit":
         server.set_limits(options.key, options.limits.named)
+    elif options.verb == "revoke-tokens":
+        server.revoke_tokens(options.key)
     else:
         server.revoke_key(options.key)
     return 0
@@ -144,7 +150,7 @@ async def _changed(identity: Identity, by: Principal, options: argparse.Namespac
             raise CommandError(text_of(faults)) from None
         expires = None if body.expires_in is None else time.time() + body.expires_in
         scopes = frozenset(body.scopes)
-        owner, group, limits = body.owner or "", body.group or "", options.limits
+        owner, group, limits = body.owner or "", body.group, options.limits
         created = await identity.create(
             by, name=body.name, owner=owner, role=body.role, group=group, scopes=scopes, expires=expires, limits=limits
         )
@@ -156,6 +162,8 @@ async def _changed(identity: Identity, by: Principal, options: argparse.Namespac
         _show(described_new(*await identity.rotate(by, former, overlap=options.overlap)).model_dump())
     elif options.verb == "limit":
         await identity.set_limits(by, options.key, options.limits)
+    elif options.verb == "revoke-tokens":
+        await identity.revoke_tokens(by, options.key)
     else:
         await identity.revoke(by, _chosen(identity, options.key))
 
@@ -178,4 +186,5 @@ def _list(keys: list[dict[str, Any]]) -> None:
         ends = f", ends {facts['expires_at']}" if facts["expires_at"] and facts["state"] == "valid" else ""
         used = facts["used_at"] or "never"
         about = f"{facts['role']}  {','.join(facts['scopes'])}  {facts['state']}{ends}  used {used}  {facts['name']}"
-        sys.stdout.write(f"{facts['id']}  {facts['owner']}  {about}".rstrip() + "\n")
+        group = f"@{facts['group']}" if facts["group"] else "-"
+        sys.stdout.write(f"{facts['id']}  {facts['owner']}  {group}  {about}".rstrip() + "\n")

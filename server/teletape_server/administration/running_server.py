@@ -119,6 +119,14 @@ class RunningServer:
         facts: dict[str, Any] = self._request("POST", f"{_KEYS}/{quote(id)}/rotate", {"overlap": overlap})
         return facts
 
+    def revoke_tokens(self, owner: str) -> None:
+        """Ends the tokens that an issuer has given an owner.
+
+        Raises:
+            CommandError: As in `sessions`.
+        """
+        self._request("DELETE", f"/v1/admin/tokens/{quote(owner)}")
+
     def revoke_key(self, id: str) -> None:
         """Ends an API key.
 

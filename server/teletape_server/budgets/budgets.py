@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from teletape_server.budgets.history import History, hour_of
@@ -22,6 +22,7 @@ from teletape_wire import timestamp
 WARNED: Final = 0.8  #: The part of a limit from which on its users are warned.
 _STEP: Final = 20  # warnings are new at each twentieth of a limit
 _FULL: Final = 1.0
+_UNITS: Final = {"memory_bytes": "bytes of memory", "disk_bytes": "bytes of files"}
 
 Unwritten = dict[tuple[str, int], Use]  #: By account and hour.
 
@@ -51,7 +52,7 @@ class Standing(NamedTuple):
     def limit_text(self) -> str:
         """The limit for people."""
         window = WINDOWS.get(self.name)
-        unit = f"{window.words} within {window.days} d" if window else self.name.replace("_", " ")
+        unit = f"{window.words} within {window.days} d" if window else _UNITS.get(self.name, self.name)
         return f"{_number(self.limit)} {unit}"
 
     @property
@@ -88,6 +89,7 @@ class Budgets:
 
     Attributes:
         present: Returns what each account uses now.
+        present_of: The same of those that count for one of some accounts, without a look at all others.
         frees: Returns when the next session of an account gives up what it has; None: that is not known. It takes the
             account, None for all, and whether one that lasts is parked for that.
         over: Accounts for which nothing new runs, as of the last look.
@@ -109,6 +111,7 @@ class Budgets:
         self._rates: dict[str, Rate] = {}
         self._rated: dict[str, bool] = {}  # whether the requests of an account are counted
         self.present: Callable[[], Mapping[str, Present]] = dict
+        self.present_of: Callable[[Collection[str]], Mapping[str, Present]] = lambda _: self.present()
         self.frees: Callable[[str | None, bool], float | None] = lambda *_: None
         self.over: Mapping[str, Standing] = {}
         self.warnings: Mapping[str, str] = {}
@@ -182,7 +185,7 @@ class Budgets:
 
     def now_used(self, account: str, present: Mapping[str, Present] | None = None) -> Present:
         """Returns what an account uses now; a group's is the sum of its members'."""
-        present = self.present() if present is None else present
+        present = self.present_of((account,)) if present is None else present
         total = Present()
         for name, used in present.items():
             if account in self.chain(name):
@@ -191,8 +194,9 @@ class Budgets:
 
     def standings(self, account: str, present: Mapping[str, Present] | None = None) -> list[Standing]:
         """Returns how much of each limit is used that holds for an account, its group's too; but those of a second."""
-        now, present = self._clock(), self.present() if present is None else present
-        return [standing for name in self.chain(account) for standing in self._standings(name, now, present)]
+        chain, now = self.chain(account), self._clock()
+        present = self.present_of(chain) if present is None else present
+        return [standing for name in chain for standing in self._standings(name, now, present)]
 
     def _standings(self, account: str, now: float, present: Mapping[str, Present]) -> Iterator[Standing]:
         named = self.limits(account).named
@@ -227,7 +231,7 @@ class Budgets:
             most = max(all_of_it, key=_part, default=None)
             if most is not None and most.part >= WARNED:
                 percent = min(math.floor(most.part * _STEP) * (100 // _STEP), 100)
-                limit = f"{whose(most.account)} {most.limit_text}"
+                limit = f"{_whom(most.account)} may use {most.limit_text}"
                 warnings[account] = f"{percent} % of a limit is used: {limit}; GET /v1/me shows all"
         before, self.over, self.warnings = (self.over, self.warnings), over, warnings
         names = {*over, *warnings, *before[0], *before[1]}
@@ -364,10 +368,14 @@ class Budgets:
 
 def whose(account: str) -> str:
     """Returns the beginning of a sentence about an account's use."""
+    return f"{_whom(account)} {'has' if account.startswith(GROUP) or ':' in account else 'have'}"
+
+
+def _whom(account: str) -> str:
     if account.startswith(GROUP):
-        return f"the group {account[1:]} has"
+        return f"the group {account[1:]}"
     owner, colon, id = account.partition(":")
-    return f"the key {id} of {owner} has" if colon else f"the keys of {owner} have"
+    return f"the key {id} of {owner}" if colon else f"the keys of {owner}"
 
 
 def _part(standing: Standing) -> float:

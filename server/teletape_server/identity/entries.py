@@ -11,6 +11,7 @@ Action: TypeAlias = Literal[
     "key.created",
     "key.rotated",
     "key.revoked",
+    "tokens.revoked",
     "limits.changed",
     "function.published",
     "function.aliased",

@@ -9,24 +9,23 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 from teletape_server.budgets.budgets import Budgets
 from teletape_server.budgets.history import hour_of
 from teletape_server.budgets.limits import DAYS, GROUP, NO_LIMITS, Limits, Use
 from teletape_server.identity.entries import Action, Entry
 from teletape_server.identity.key_texts import digest, new_text
-from teletape_server.identity.keys import ENVIRONMENT, Key, Keys, StoreError, environment_keys
+from teletape_server.identity.keys import ENVIRONMENT, Key, Keys, Known, StoreError, environment_keys
 from teletape_server.identity.principals import ALL, Principal, Role, Scope
-from teletape_server.identity.token_rules import TokenRules, is_token
+from teletape_server.identity.store_turns import StoreTurns
+from teletape_server.identity.token_rules import LEEWAY, TokenRules, is_token
 from teletape_server.identity.wrong_keys import WrongKeys
 from teletape_server.problems import Problem
 
 if TYPE_CHECKING:
     from teletape_server.identity.store import Store
     from teletape_server.identity.tokens import Issuer
-
-T = TypeVar("T")
 
 _HOURS: Final = 24 * DAYS  # of the longest window
 _LOOK_SECONDS: Final = 0.25  # between two looks at keys that end, and at what is to be written
@@ -66,16 +65,17 @@ class Identity:
         self.keys = Keys(fixed, clock, has_issuer=issuer is not None)
         self.wrong_keys, self.budgets, self._issuer = WrongKeys(), Budgets(defaults, clock), issuer
         self._store, self._clock, self._audit_age = store, clock, audit_age
+        self._turns = StoreTurns(store)
         self._unwritten: list[Entry] = []
-        self._writing = asyncio.Lock()
         self._used = clock()  # when it was noted last which keys were used
         self._budgeted = clock()  # when use was written last
         self._removed = 0.0  # when old entries of the audit were
         self.keys.on_change(lambda: self.budgets.set_groups(self.keys.groups))
         self.budgets.set_groups(self.keys.groups)
         if store is not None:
-            self.keys.replace(store.keys())
-            self.budgets.set_limits(store.limits())
+            known = store.known()
+            self.keys.replace(known.keys, known.token_ends)
+            self.budgets.set_limits(known.limits)
             self.budgets.load(store.use(hour_of(clock()) - _HOURS))
 
     @classmethod
@@ -130,7 +130,9 @@ class Identity:
         if self._issuer is None or presented is None or not is_token(presented):
             return
         if self.keys.principal(presented) is None:
-            self.keys.add_token(presented, *await self._issuer.principal(presented, self._group_of))
+            token = await self._issuer.principal(presented, self._group_of)
+            if not self.keys.add_token(presented, *token):
+                raise self._issuer.ended(token[0].owner)
 
     def _group_of(self, groups: list[str]) -> str:
         """Returns which of an owner's groups counts: the first one that has limits, or else the first one."""
@@ -144,7 +146,7 @@ class Identity:
         name: str,
         owner: str,
         role: Role = "user",
-        group: str = "",
+        group: str | None = None,
         scopes: frozenset[Scope] = ALL,
         expires: float | None = None,
         limits: Limits = NO_LIMITS,
@@ -157,7 +159,7 @@ class Identity:
             name: For people.
             owner: See `Principal`.
             role: Likewise.
-            group: Likewise.
+            group: Likewise; None: the one that the account has.
             scopes: Likewise.
             expires: When it ends by itself, in Unix seconds; None: never.
             limits: Its own: then it counts by itself. Without any it counts with the others of its owner, or, if it is
@@ -171,6 +173,8 @@ class Identity:
         account = by.account if by.owner == owner and not by.is_admin else ""
         if not limits.is_empty:
             account = f"{owner}:{id}"
+        if group is None:
+            group = self.keys.group_of(by.account if by.owner == owner and not by.is_admin else owner)
         key = Key(id, digest(text), name, owner, role, group, scopes, self._clock(), expires, own_account=account)
 
         def change(store: Store) -> None:
@@ -196,7 +200,8 @@ class Identity:
         _check_stored(key)
         now = self._clock()
         id, text = new_text()
-        new = replace(key, id=id, digest=digest(text), created=now, used=None)
+        group = self.keys.group_of(key.account)  # it may have changed after this key
+        new = replace(key, id=id, digest=digest(text), group=group, created=now, used=None)
         ends = min(now + overlap, key.expires or float("inf"))
 
         def change(store: Store) -> None:
@@ -233,17 +238,30 @@ class Identity:
         detail = ", ".join(filter(None, (f"{key.name} of {key.owner}", key.role, more)))
         entry = Entry(self._clock(), action, by.owner, by.key, address, key.id, detail)
 
-        def work(store: Store) -> tuple[list[Key], dict[str, Limits]]:
+        await self._change(change, entry)
+
+    async def _change(self, change: Callable[[Store], None], entry: Entry) -> None:
+        def work(store: Store) -> Known:
             change(store)
             store.append([entry])
-            return store.keys(), store.limits()
+            return store.known()
 
-        self._take(*await self._stored(work))
+        await self._turns.do(work, self._take)
 
-    def _take(self, keys: list[Key], limits: dict[str, Limits]) -> None:
-        self.budgets.set_limits(limits)
-        self.keys.replace(keys)
+    def _take(self, known: Known) -> None:
+        self.budgets.set_limits(known.limits)
+        self.keys.replace(known.keys, known.token_ends)
         self.budgets.set_groups(self.keys.groups)
+
+    async def revoke_tokens(self, by: Principal, owner: str, *, address: str = "") -> None:
+        """Ends all tokens of an owner that the issuer has given so far, also on connections that are open.
+
+        Raises:
+            Problem: invalid_request: there is no place for that.
+        """
+        now = self._clock()
+        entry = Entry(now, "tokens.revoked", by.owner, by.key, address, owner, "")
+        await self._change(lambda store: store.end_tokens(owner, now + LEEWAY), entry)
 
     async def set_limits(self, by: Principal, account: str, limits: Limits, *, address: str = "") -> None:
         """Replaces the limits that an account has of its own; see `Budgets`.
@@ -251,35 +269,10 @@ class Identity:
         Raises:
             Problem: invalid_request: there is no place for them.
         """
-        detail = ", ".join(f"{name}={value:g}" for name, value in limits.named.items()) or "none"
+        detail = ", ".join(f"{name}={value:.15g}" for name, value in limits.named.items()) or "none"
         entry = Entry(self._clock(), "limits.changed", by.owner, by.key, address, account, detail)
 
-        def work(store: Store) -> dict[str, Limits]:
-            store.set_limits(account, limits)
-            store.append([entry])
-            return store.limits()
-
-        self.budgets.set_limits(await self._stored(work))
-
-    async def _stored(self, work: Callable[[Store], T]) -> T:
-        """Does something with the store in a thread: the event loop does not wait for a disk.
-
-        Raises:
-            Problem: invalid_request: there is no store; overloaded: it does not answer.
-        """
-        store = self._store
-        if store is None:
-            raise Problem(
-                "invalid_request",
-                "this server has no place for keys and for an audit: start it with a folder for data (--data-dir), or "
-                "name a database (TELETAPE_KEY_DATABASE)",
-            )
-        async with self._writing:
-            try:
-                return await asyncio.to_thread(work, store)
-            except StoreError as error:
-                text = "the database of keys does not answer: the keys and limits that are known count: try again later"
-                raise Problem("overloaded", text, headers={"Retry-After": "5"}) from error
+        await self._change(lambda store: store.set_limits(account, limits), entry)
 
     # ---------------------------------------------------------------------------------------------------------- audit
     def note(
@@ -296,10 +289,10 @@ class Identity:
         Raises:
             Problem: invalid_request: there is no audit.
         """
-        await self._write()
-        return await self._stored(lambda store: store.entries(**wanted))
+        await self._write(is_patient=False)
+        return await self._turns.do(lambda store: store.entries(**wanted))
 
-    async def _write(self) -> None:
+    async def _write(self, *, is_patient: bool = True) -> None:
         """Writes what was noted, and which keys were used."""
         entries, self._unwritten = self._unwritten, []
         now, used = self._clock(), set[str]()
@@ -316,7 +309,7 @@ class Identity:
                 store.note_used(used, now)
 
         try:
-            await self._stored(work)
+            await self._turns.do(work, is_patient=True)
         except Exception:
             self._unwritten = entries + self._unwritten
             raise
@@ -335,7 +328,7 @@ class Identity:
 
         try:
             if written or store.is_shared:
-                budgets.load(await self._stored(work))
+                budgets.load(await self._turns.do(work, is_patient=True))
         except Exception:
             for key, use in written.items():
                 budgets.unwritten[key] = budgets.unwritten.get(key, Use()).plus(use)
@@ -346,7 +339,8 @@ class Identity:
         now = self._clock()
         if now - self._removed >= _OLD_SECONDS:
             self._removed = now
-            if number := await self._stored(lambda store: store.remove_entries(now - self._audit_age)):
+            before = now - self._audit_age
+            if number := await self._turns.do(lambda store: store.remove_entries(before), is_patient=True):
                 log.info("%d entries of the audit were older than %g days", number, self._audit_age / 86400)
 
     # ------------------------------------------------------------------------------------------------------------ time
@@ -363,7 +357,7 @@ class Identity:
                 await self._write_use()
                 await self._remove_old()
                 if self._store.is_shared:
-                    self._take(*await self._stored(lambda store: (store.keys(), store.limits())))
+                    self._take(await self._turns.do(lambda store: store.known(), is_patient=True))
             except Exception as error:  # of the database, which may come back
                 if not has_failed:
                     text = "keys and limits are those that are known, audit and use wait in memory: %s"

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
+from teletape_server.budgets.limits import Limits
 from teletape_server.identity.key_texts import digest
 from teletape_server.identity.principals import ALL, LOCAL, Principal, Role, Scope
 
@@ -17,6 +19,20 @@ _MOST_TOKENS: Final = 10_000  # that are known without a check
 
 class StoreError(Exception):
     """Raised if the keys cannot be read or written; the message is for the operator, and has no password."""
+
+
+class Known(NamedTuple):
+    """What a store says of who may do what.
+
+    Attributes:
+        keys: All of its keys, in the order of their creation.
+        limits: That accounts have of their own.
+        token_ends: Before which time tokens of each owner count no more that an issuer has given; in Unix seconds.
+    """
+
+    keys: list[Key]
+    limits: dict[str, Limits]
+    token_ends: dict[str, float]
 
 
 @dataclass(frozen=True)
@@ -76,6 +92,14 @@ def environment_keys(keys: Mapping[str, str], admins: Collection[str]) -> tuple[
     )
 
 
+class Token(NamedTuple):
+    """A token of an issuer that is known; see `Keys.add_token`."""
+
+    principal: Principal
+    ends: float
+    issued: float
+
+
 class Keys:
     """The API keys of a server. There is nothing else in this process that knows what opens it.
 
@@ -96,7 +120,8 @@ class Keys:
         self, fixed: Iterable[Key] = (), clock: Callable[[], float] = time.time, *, has_issuer: bool = False
     ) -> None:
         self.fixed, self._clock, self._has_issuer = tuple(fixed), clock, has_issuer
-        self._tokens: dict[bytes, tuple[Principal, float]] = {}  # by digest; and when they end
+        self._tokens: dict[bytes, Token] = {}  # by digest
+        self._token_ends: Mapping[str, float] = {}
         self._token_groups: dict[str, str] = {}  # by account, as the last token of each says
         self.generation = 0
         self.owners = 1
@@ -118,30 +143,52 @@ class Keys:
 
     @property
     def groups(self) -> dict[str, str]:
-        """The group of each account: that of its last token, or of its newest key that is valid."""
-        now = self._clock()
-        keys = sorted(self.all, key=lambda key: (key.is_valid(now), key.created or 0.0))
-        return {key.account: key.group for key in keys} | self._token_groups
+        """The group of each account: that of its last token, or of its newest key.
+
+        A key counts for this after its end too, so an owner leaves no group by ending keys.
+        """
+        return {key.account: key.group for key in self._oldest_first()} | self._token_groups
+
+    def group_of(self, account: str) -> str:
+        """Returns the group of a further key of an account, or of an owner; empty: none."""
+        return ({key.owner: key.group for key in self._oldest_first()} | self.groups).get(account, "")
+
+    def _oldest_first(self) -> list[Key]:
+        return sorted(self.all, key=lambda key: key.created or 0.0)
 
     def on_change(self, listener: Callable[[], None]) -> None:
         """Calls a function after each change of the set of valid keys."""
         self._listeners.append(listener)
 
-    def replace(self, stored: Iterable[Key]) -> None:
-        """Takes what the store has now."""
+    def replace(self, stored: Iterable[Key], token_ends: Mapping[str, float] | None = None) -> None:
+        """Takes what the store has now; see `Known`."""
         self._stored = tuple(stored)
+        self._token_ends = token_ends or {}
         self._settle()
 
-    def add_token(self, token: str, principal: Principal, ends: float) -> None:
-        """Takes a token that is valid until a time in Unix seconds: from now on it is known as keys are."""
+    def add_token(self, token: str, principal: Principal, ends: float, issued: float) -> bool:
+        """Takes a token: from now on it is known as keys are.
+
+        Args:
+            token: The token.
+            principal: Who sends it.
+            ends: When it ends by itself, in Unix seconds.
+            issued: When the issuer gave it, likewise.
+
+        Returns:
+            Whether it counts: an admin has not ended it.
+        """
+        if issued < self._token_ends.get(principal.owner, -math.inf):
+            return False
         if len(self._tokens) >= _MOST_TOKENS:  # what is forgotten is checked anew
-            del self._tokens[min(self._tokens, key=lambda known: self._tokens[known][1])]
-        self._tokens[digest(token)] = principal, ends
+            del self._tokens[min(self._tokens, key=lambda known: self._tokens[known].ends)]
+        self._tokens[digest(token)] = Token(principal, ends, issued)
         self._by_digest[digest(token)] = principal
         self._next_end = min(self._next_end, ends)
         if self._token_groups.get(principal.account) != principal.group:
             self._token_groups[principal.account] = principal.group
             self._changed()
+        return True
 
     def end_expired(self) -> None:
         """Lets keys end whose time has come; to be called several times a second."""
@@ -150,11 +197,16 @@ class Keys:
 
     def _settle(self) -> None:
         now, keys = self._clock(), self.all
-        self._tokens = {known: token for known, token in self._tokens.items() if now < token[1]}
+        before = self._token_ends
+        self._tokens = {
+            known: token
+            for known, token in self._tokens.items()
+            if now < token.ends and token.issued >= before.get(token.principal.owner, -math.inf)
+        }
         valid = {key.digest: key.principal for key in keys if key.is_valid(now)}
-        valid |= {known: principal for known, (principal, _) in self._tokens.items()}
+        valid |= {known: token.principal for known, token in self._tokens.items()}
         ends = [key.expires for key in keys if key.expires and key.is_valid(now)]
-        self._next_end = min([*ends, *(end for _, end in self._tokens.values())], default=float("inf"))
+        self._next_end = min([*ends, *(token.ends for token in self._tokens.values())], default=float("inf"))
         is_open = not keys and not self._has_issuer
         if valid == self._by_digest and self._is_open == is_open:
             return
@@ -186,7 +238,7 @@ class Keys:
         for key in self.all:
             if key.id == principal.key:
                 return key.name, key.expires
-        return "", next((end for known, end in self._tokens.values() if known == principal), None)
+        return "", next((token.ends for token in self._tokens.values() if token.principal == principal), None)
 
     def is_valid(self, principal: Principal) -> bool:
         """Returns whether a principal of an earlier request would still be let in."""

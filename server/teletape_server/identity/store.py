@@ -34,12 +34,12 @@ from sqlalchemy.pool import StaticPool
 from teletape_server.budgets.budgets import Unwritten
 from teletape_server.budgets.limits import Limits, Use
 from teletape_server.identity.entries import Entry
-from teletape_server.identity.keys import Key, StoreError
+from teletape_server.identity.keys import Key, Known, StoreError
 
 FILE: Final = "identity.sqlite"  #: In a server's folder for data.
 _NEW_COLUMN: Final = "ALTER TABLE teletape_keys ADD COLUMN account TEXT NOT NULL DEFAULT ''"  # of earlier tables
 _WHOLE: Final = ("sessions", "memory_bytes", "disk_bytes")  # limits that are whole numbers
-_SECONDS: Final = 30  # that a statement waits for another program that writes into the same file
+_SECONDS: Final = 5  # that a statement waits for another program that writes into the same file
 
 #: Of a store.
 TABLES: Final = MetaData()
@@ -65,6 +65,12 @@ _limits: Final = Table(
     Column("account", String(200), primary_key=True),
     Column("name", String(64), primary_key=True),
     Column("value", Float(53), nullable=False),
+)
+_token_ends: Final = Table(
+    "teletape_token_ends",
+    TABLES,
+    Column("owner", String(64), primary_key=True),
+    Column("before", Float(53), nullable=False),
 )
 _use: Final = Table(
     "teletape_use",
@@ -112,6 +118,7 @@ _POSTGRESQL_FIRST: Final = ("SELECT pg_advisory_xact_lock(8470)",)
 _SQLITE_FIRST: Final = ("PRAGMA synchronous=FULL", "BEGIN IMMEDIATE")
 #: libpq's: without them a server waits for minutes for a database whose machine has gone.
 _TIMES: Final = {"connect_timeout": 5, "tcp_user_timeout": 10_000}
+_OPTIONS: Final = "-c statement_timeout=5000 -c idle_in_transaction_session_timeout=15000"  # PostgreSQL's: milliseconds
 
 
 class Store:
@@ -135,7 +142,9 @@ class Store:
             if parsed.get_backend_name() not in ("sqlite", "postgresql"):
                 raise StoreError(f"the key database {self._shown} is none that is known: use PostgreSQL or SQLite")
             if self.is_shared:
-                times = {name: value for name, value in _TIMES.items() if name not in parsed.query}
+                times: dict[str, Any] = {name: value for name, value in _TIMES.items() if name not in parsed.query}
+                if "options" not in parsed.query:
+                    times["options"] = _OPTIONS
                 arguments = times if parsed.get_driver_name().startswith("psycopg") else {}
                 self._engine = create_engine(parsed, pool_pre_ping=True, connect_args=arguments)
             else:  # one connection for all threads: each statement has it alone
@@ -183,6 +192,18 @@ class Store:
             raise StoreError(f"the key database {self._shown} refuses: {cause}") from None
 
     # ----------------------------------------------------------------------------------------------------------- keys
+    def known(self) -> Known:
+        """Returns who may do what; see `Known`."""
+        with self._begun() as connection:
+            ends = {row.owner: row.before for row in connection.execute(select(_token_ends))}
+        return Known(self.keys(), self.limits(), ends)
+
+    def end_tokens(self, owner: str, before: float) -> None:
+        """Ends the tokens that an issuer has given an owner before a time in Unix seconds."""
+        with self._begun() as connection:
+            connection.execute(delete(_token_ends).where(_token_ends.c.owner == owner))
+            connection.execute(insert(_token_ends).values(owner=owner, before=before))
+
     def keys(self) -> list[Key]:
         """Returns all keys in the order of their creation, also those that have ended."""
         with self._begun() as connection:

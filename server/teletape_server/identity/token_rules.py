@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 #: Of a token, and of no key of the store.
 _SHAPE: Final = re.compile(r"eyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+")
 OWNER: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")  #: Names of owners, and of groups.
+LEEWAY: Final = 5.0  #: Seconds that the issuer's clock may be off.
 
 
 class TokenRules(NamedTuple):

@@ -20,7 +20,7 @@ from jwt.exceptions import PyJWTError
 
 from teletape_server.identity.keys import StoreError
 from teletape_server.identity.principals import ALL, Principal, Scope
-from teletape_server.identity.token_rules import OWNER, TokenRules
+from teletape_server.identity.token_rules import LEEWAY, OWNER, TokenRules
 from teletape_server.problems import Problem, overloaded
 
 log = logging.getLogger("teletape")
@@ -28,7 +28,6 @@ log = logging.getLogger("teletape")
 #: Ids of the principals of tokens begin with it, then come digits of the token's digest.
 TOKEN: Final = "oidc-"
 _ALGORITHMS: Final = "RS256 RS384 RS512 PS256 PS384 PS512 ES256 ES384 ES512 EdDSA".split()
-_LEEWAY: Final = 5.0  # seconds that the issuer's clock may be off
 _SECONDS: Final = 5.0  # that the issuer has for an answer
 _PAUSE_SECONDS: Final = 5.0  # between two questions to it
 _LIFETIME: Final = 3600.0  # seconds after which its keys are read again
@@ -56,8 +55,10 @@ class Issuer:
         self._fetched = self._tried = -math.inf  # when, on the steady clock
         self._why = ""  # the last try has failed
 
-    async def principal(self, token: str, chosen: Callable[[list[str]], str]) -> tuple[Principal, float]:
-        """Returns who sends a request with a token, and when it ends, in Unix seconds.
+    async def principal(self, token: str, chosen: Callable[[list[str]], str]) -> tuple[Principal, float, float]:
+        """Returns who sends a request with a token; when it ends and when it was given, in Unix seconds.
+
+        One that does not say when it was given is as old as can be.
 
         Args:
             token: The token.
@@ -80,7 +81,13 @@ class Issuer:
         group = chosen([group for group in groups if isinstance(group, str) and OWNER.fullmatch(group)])
         id = TOKEN + hashlib.sha256(token.encode()).hexdigest()[:8]
         scopes = ALL if is_admin else _USER
-        return Principal(owner, id, "admin" if is_admin else "user", group, scopes, owner), claims["exp"] + _LEEWAY
+        principal = Principal(owner, id, "admin" if is_admin else "user", group, scopes, owner)
+        return principal, claims["exp"] + LEEWAY, float(claims.get("iat", -math.inf))
+
+    @staticmethod
+    def ended(owner: str) -> Problem:
+        """Returns the problem of a token that an admin has ended."""
+        return refused(f"an admin has ended the tokens that {owner} had: get a new one from your issuer")
 
     def _claims(self, token: str) -> dict[str, Any]:
         """Returns what a token says, if the issuer has signed it, for this server, and it has not ended."""
@@ -91,7 +98,7 @@ class Issuer:
                 algorithms=_ALGORITHMS,
                 audience=self.rules.audience,
                 issuer=self.rules.issuer,
-                leeway=_LEEWAY,
+                leeway=LEEWAY,
                 options={"require": ["exp", "iss", "aud"]},
             )
         except jwt.PyJWTError as error:

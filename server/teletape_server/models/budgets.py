@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from typing import Annotated, Final
 
 from pydantic import Field
@@ -79,9 +79,10 @@ class Me(Answer):
     days: Annotated[list[UseOfTime], Field(description="The last 30 days, likewise")]
 
 
-def account_states(budgets: Budgets, accounts: Iterable[str]) -> list[AccountState]:
+def account_states(budgets: Budgets, accounts: Collection[str]) -> list[AccountState]:
     """Returns what each account may use, and uses; the sessions are looked at once for all."""
-    present, now = budgets.present(), time.time()
+    chains = {name for account in accounts for name in budgets.chain(account)}
+    present, now = budgets.present_of(chains), time.time()
     return [_account_state(budgets, account, present, now) for account in accounts]
 
 
@@ -117,7 +118,7 @@ def me(budgets: Budgets, principal: Principal, name: str, expires: float | None,
         name=name,
         owner=principal.owner,
         role=principal.role,
-        group=principal.group,
+        group=budgets.group(principal.account).removeprefix(GROUP),
         scopes=[scope for scope in SCOPES if scope in principal.scopes],
         expires_at=None if expires is None else timestamp(expires),
         use=account_states(budgets, [principal.account])[0],

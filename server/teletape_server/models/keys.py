@@ -79,9 +79,7 @@ class NewKey(Body):
     name: Name = ""
     owner: Annotated[Owner | None, Field(description="Without it: your own")] = None
     role: Annotated[Role, Field(description="admin: it sees and ends what all owners have")] = "user"
-    group: Annotated[Group | None, Field(description="Without it: none, or that of your key if you are no admin")] = (
-        None
-    )
+    group: Annotated[Group | None, Field(description="Only an admin chooses; without it that of the owner")] = None
     scopes: Scopes = Field(default_factory=lambda: list(SCOPES))
     expires_in: Annotated[
         float | None, Field(gt=0, le=_LONGEST, description="Seconds after which it ends by itself; without it never")

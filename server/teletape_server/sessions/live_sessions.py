@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from typing import Any, Final
 
@@ -26,6 +26,44 @@ from teletape_server.sessions.usage import Spent, Usage
 FAULTS: Final = (Reason.WORKER_DIED, Reason.STUCK, Reason.DEADLINE)  #: Reasons that are warnings in the log.
 
 log = logging.getLogger("teletape")
+
+
+class SessionTable(dict[Key, SessionEntry]):
+    """Sessions by owner and id, which also finds those of an account without a look at all others.
+
+    Attributes:
+        by_account: The sessions of each account that has any.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.by_account: dict[str, dict[Key, SessionEntry]] = {}
+
+    def __setitem__(self, key: Key, entry: SessionEntry) -> None:
+        self.pop(key, None)
+        super().__setitem__(key, entry)
+        self.by_account.setdefault(entry.account, {})[key] = entry
+
+    def __delitem__(self, key: Key) -> None:
+        entry = self[key]
+        super().__delitem__(key)
+        mine = self.by_account[entry.account]
+        del mine[key]
+        if not mine:
+            del self.by_account[entry.account]
+
+    def pop(self, key: Key, default: Any = None) -> Any:
+        """Removes a session, if it is there; returns it, or else the default."""
+        entry = self.get(key, default)
+        if key in self:
+            del self[key]
+        return entry
+
+    def of_chain(self, names: Collection[str], budgets: Budgets) -> Iterator[SessionEntry]:
+        """Yields the sessions of the accounts that are, or are in a group that is, one of these accounts."""
+        for account, entries in self.by_account.items():
+            if not set(names).isdisjoint(budgets.chain(account)):
+                yield from entries.values()
 
 
 class LiveSessions:
@@ -54,8 +92,7 @@ class LiveSessions:
     def __init__(self, store: Store, quota: Quota, boot: Boot, clock: Callable[[], float], budgets: Budgets) -> None:
         self.store, self._quota, self.clock, self.budgets = store, quota, clock, budgets
         self.meter = Meter(budgets, clock)
-        self.by_key: dict[Key, SessionEntry] = {}
-        self.starting: dict[Key, SessionEntry] = {}
+        self.by_key, self.starting = SessionTable(), SessionTable()
         self.ended = EndedSessions(boot)
         self.created, self.stopping = 0, False
         self.starts: defaultdict[str, Durations] = defaultdict(Durations)
@@ -84,6 +121,10 @@ class LiveSessions:
     def owned_by(self, owner: str) -> list[SessionEntry]:
         """Returns the owner's live sessions, oldest first."""
         return [entry for entry in self.all() if entry.owner == owner]
+
+    def of_accounts(self, names: Collection[str]) -> list[SessionEntry]:
+        """Returns the sessions that count for one of these accounts, those that start and those of single requests."""
+        return [entry for table in (self.by_key, self.starting) for entry in table.of_chain(names, self.budgets)]
 
     def devices_in_use(self) -> Counter[str]:
         """Returns how many sessions compute on each device, those of single requests too."""
@@ -116,28 +157,27 @@ class LiveSessions:
 
     def measure(self, *entries: SessionEntry) -> None:
         """Notes the bytes that sessions take on a disk, and limits those whose logs grow."""
-        used: Counter[str] = Counter()
-        for entry in self.by_key.values():
-            used[entry.account] += entry.disk_bytes
+        used: dict[str, int] = {}
         for entry in entries:
             if entry.log is not None or not entry.disk_bytes:
-                used[entry.account] -= entry.disk_bytes
-                entry.disk_bytes = self.store.nbytes(entry.record)
-                used[entry.account] += entry.disk_bytes
+                before, entry.disk_bytes = entry.disk_bytes, self.store.nbytes(entry.record)
+                for name in used.keys() & self.budgets.chain(entry.account):
+                    used[name] += entry.disk_bytes - before
             if entry.log is not None:
                 entry.log.limit(self._quota.disk(self._disk_left(entry, used)))
 
-    def _disk_left(self, entry: SessionEntry, used: Mapping[str, int]) -> float:
+    def _disk_left(self, entry: SessionEntry, used: dict[str, int]) -> float:
         """Returns the bytes that its account, and the group of that, leave for the files of a session.
 
         Args:
             entry: The session.
-            used: Bytes of the files of all sessions of each account.
+            used: Bytes of the files of all sessions of each account, as far as they are added up already.
         """
         left = [math.inf]
         for name, limit in self.budgets.chain_limits(entry.account, "disk_bytes"):
-            of_chain = sum(count for account, count in used.items() if name in self.budgets.chain(account))
-            left.append(limit - of_chain + entry.disk_bytes)
+            if name not in used:
+                used[name] = sum([each.disk_bytes for each in self.by_key.of_chain([name], self.budgets)])
+            left.append(limit - used[name] + entry.disk_bytes)
         return min(left)
 
     # ------------------------------------------------------------------------------------------------------- changing

@@ -82,6 +82,7 @@ class Registry:
         self.budgets = budgets = budgets or Budgets(clock=clock)
         self.live = live = LiveSessions(store or MemoryStore(), quota, boot, clock, budgets)
         budgets.present = lambda: present([*live.by_key.values(), *live.starting.values()])
+        budgets.present_of = lambda names: present(live.of_accounts(names))
         self._places = places = Places(quota, live.with_starting, free_memory, budgets)
         budgets.frees = lambda account, parks: places.frees(account, clock(), has_parking=parks)
         self.ends = Ends(live)

@@ -122,7 +122,7 @@ class Durability:
         self.gate: Gate | None = None
         if facts["level"] == JOURNAL_SYNC:
             self.gate = Gate(self._sync, lambda error: failed(f"its disk failed ({error})"), page)
-        session.noted = self._note
+        session.write_down(self._note)
 
     def _opened(self, file: RealFile, files: Sequence[int]) -> Journal:
         data = file.read()

@@ -10,7 +10,6 @@ import teletape as tf
 from teletape.core.sessions.current import current, use
 from teletape.core.sessions.local import LocalSession
 
-keras = tf.keras
 ROWS, BATCH = 64, 8
 X = np.random.default_rng(1).normal(size=(ROWS, 20)).astype("float32")
 Y = (X.sum(-1) > 0).astype("int64")
@@ -18,10 +17,10 @@ Dataset = tf.data.Dataset
 
 
 def perceptron() -> Any:
-    keras.utils.set_random_seed(1)
-    layers = [keras.Input((20,)), keras.layers.Dense(8, activation="relu"), keras.layers.Dense(2)]
-    model = keras.Sequential(layers)
-    model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    tf.keras.utils.set_random_seed(1)
+    layers = [tf.keras.Input((20,)), tf.keras.layers.Dense(8, activation="relu"), tf.keras.layers.Dense(2)]
+    model = tf.keras.Sequential(layers)
+    model.compile("adam", tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True))
     return model
 
 
@@ -35,14 +34,17 @@ def generator() -> Iterator[Any]:
             yield X[at : at + BATCH], Y[at : at + BATCH]
 
 
-class Sequence(keras.utils.PyDataset):  # type: ignore[misc]  # Keras has no types
-    """The batches as Keras's own kind of dataset."""
+def sequence() -> Any:
+    """The batches as Keras's own kind of dataset; Keras is imported here, which takes seconds."""
 
-    def __len__(self) -> int:
-        return ROWS // BATCH
+    class Sequence(tf.keras.utils.PyDataset):  # type: ignore[misc]  # Keras has no types
+        def __len__(self) -> int:
+            return ROWS // BATCH
 
-    def __getitem__(self, index: int) -> Any:
-        return X[index * BATCH : (index + 1) * BATCH], Y[index * BATCH : (index + 1) * BATCH]
+        def __getitem__(self, index: int) -> Any:
+            return X[index * BATCH : (index + 1) * BATCH], Y[index * BATCH : (index + 1) * BATCH]
+
+    return Sequence()
 
 
 def losses(data: Any, *more: Any, **options: Any) -> list[float]:
@@ -59,7 +61,7 @@ def test_all_kinds_of_data_train_alike(connected: Any) -> None:
         losses(Dataset.from_tensor_slices((X, Y)).map(lambda x, y: (x * 1.0, y)).batch(BATCH)),
         losses(batches().repeat(), **steps),
         losses(generator(), **steps),
-        losses(Sequence()),
+        losses(sequence()),
     ]
     for kind in kinds:
         assert kind == pytest.approx(expected, rel=1e-5)
@@ -77,12 +79,14 @@ def test_class_weights_and_other_loops(connected: Any) -> None:
 
 
 def test_preprocessing_layers_map_and_adapt(connected: Any) -> None:
-    layer = keras.layers.Normalization()
+    layer = tf.keras.layers.Normalization()
     layer.adapt(Dataset.from_tensor_slices(X).batch(BATCH))
     np.testing.assert_allclose(layer.mean.numpy()[0], X.mean(0), rtol=1e-4, atol=1e-5)
     [first, *_] = Dataset.from_tensor_slices(X).batch(BATCH).map(layer)
     np.testing.assert_allclose(first.numpy(), (X[:BATCH] - X.mean(0)) / X.std(0), rtol=1e-3, atol=1e-4)
-    windows = keras.utils.timeseries_dataset_from_array(np.arange(9.0), np.arange(9.0), sequence_length=3, batch_size=4)
+    windows = tf.keras.utils.timeseries_dataset_from_array(
+        np.arange(9.0), np.arange(9.0), sequence_length=3, batch_size=4
+    )
     assert [(x.shape, y.numpy().tolist()) for x, y in windows] == [([4, 3], [0, 1, 2, 3]), ([3, 3], [4, 5, 6])]
 
 

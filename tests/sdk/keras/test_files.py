@@ -8,7 +8,6 @@ import pytest
 
 import teletape as tf
 
-keras = tf.keras
 CLOSED = "http://127.0.0.1:9/numbers.npz"  # nothing listens there
 
 
@@ -23,7 +22,7 @@ def test_a_local_file_is_copied_to_the_folder_of_downloads(
     archive: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "home").mkdir()
-    path = keras.utils.get_file(origin=archive.as_uri(), cache_dir=str(tmp_path / "home"))
+    path = tf.keras.utils.get_file(origin=archive.as_uri(), cache_dir=str(tmp_path / "home"))
     assert Path(path) == tmp_path / "home" / "datasets" / "numbers.npz"
     with np.load(path) as file:
         assert file["x"].tolist() == [0, 1, 2]
@@ -34,13 +33,13 @@ def test_a_file_in_that_folder_is_not_downloaded(archive: Path, tmp_path: Path) 
     (tmp_path / "datasets").mkdir()
     digest = hashlib.sha256(archive.read_bytes()).hexdigest()
     kept_there = archive.rename(tmp_path / "datasets" / "numbers.npz")
-    path = keras.utils.get_file(origin=CLOSED, file_hash=digest, cache_dir=str(tmp_path))
+    path = tf.keras.utils.get_file(origin=CLOSED, file_hash=digest, cache_dir=str(tmp_path))
     assert Path(path) == kept_there
 
 
 def test_what_cannot_be_downloaded_says_where_the_file_belongs(tmp_path: Path) -> None:
     with pytest.raises(ConnectionError) as error:
-        keras.utils.get_file(origin=CLOSED, cache_dir=str(tmp_path))
+        tf.keras.utils.get_file(origin=CLOSED, cache_dir=str(tmp_path))
     assert str(error.value).startswith(f"URL fetch failure on {CLOSED}")
     assert f"put the file at {tmp_path / 'datasets' / 'numbers.npz'}" in str(error.value)
 
@@ -48,9 +47,9 @@ def test_what_cannot_be_downloaded_says_where_the_file_belongs(tmp_path: Path) -
 def test_datasets_use_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     from keras.src.datasets import mnist
 
-    assert mnist.get_file is keras.utils.get_file
+    assert mnist.get_file is tf.keras.utils.get_file
 
 
 def test_other_errors_stay_as_they_are() -> None:
     with pytest.raises(ValueError, match='specify the "origin" argument'):
-        keras.utils.get_file("numbers.npz")
+        tf.keras.utils.get_file("numbers.npz")

@@ -13,8 +13,6 @@ import teletape as tf
 from teletape.core.sessions.current import current, use
 from teletape.core.sessions.local import LocalSession
 
-keras = tf.keras
-BACKEND = importlib.import_module("keras.src.backend")
 STEPS = 20
 X = np.random.default_rng(1).normal(size=(STEPS * 8, 6)).astype("float32")
 Y = (X.sum(-1) > 0).astype("int64")
@@ -28,9 +26,9 @@ def session(server_url: str) -> Iterator[Any]:
 
 
 def perceptron() -> Any:
-    layers = [keras.Input((6,)), keras.layers.Dense(8, activation="relu"), keras.layers.Dense(2)]
-    model = keras.Sequential(layers)
-    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    layers = [tf.keras.Input((6,)), tf.keras.layers.Dense(8, activation="relu"), tf.keras.layers.Dense(2)]
+    model = tf.keras.Sequential(layers)
+    loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     model.compile("adam", loss, metrics=["sparse_categorical_crossentropy"])
     model.fit(X[:8], Y[:8], batch_size=8, verbose=0)
     tf.sync()
@@ -43,20 +41,23 @@ def requests(session: Any, action: Callable[[], Any]) -> int:
     return session.requests - before
 
 
-class LastLoss(keras.callbacks.Callback):  # type: ignore[misc]  # Keras has no types
-    """Reads the logs of each batch."""
+def last_loss() -> Any:
+    """A callback that reads the logs of each batch; Keras is imported here, which takes seconds."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.losses: list[float] = []
+    class LastLoss(tf.keras.callbacks.Callback):  # type: ignore[misc]  # Keras has no types
+        def __init__(self) -> None:
+            super().__init__()
+            self.losses: list[float] = []
 
-    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-        self.losses.append(logs["loss"] + logs["sparse_categorical_crossentropy"])
+        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+            self.losses.append(logs["loss"] + logs["sparse_categorical_crossentropy"])
+
+    return LastLoss()
 
 
 def test_a_model_is_built_without_a_request(session: Any) -> None:
     def build() -> None:
-        keras.Sequential([keras.Input((6,)), keras.layers.Dense(8), keras.layers.BatchNormalization()])
+        tf.keras.Sequential([tf.keras.Input((6,)), tf.keras.layers.Dense(8), tf.keras.layers.BatchNormalization()])
 
     assert requests(session, build) == 0
 
@@ -67,7 +68,7 @@ def test_fit_waits_for_the_metrics_at_the_end_of_an_epoch(session: Any) -> None:
 
 
 def test_fit_with_a_callback_of_batches_makes_one_request_a_step(session: Any) -> None:
-    model, last = perceptron(), LastLoss()
+    model, last = perceptron(), last_loss()
     count = requests(session, lambda: model.fit(X, Y, batch_size=8, verbose=0, callbacks=[last]))
     assert STEPS <= count <= STEPS + 2
     assert len(last.losses) == STEPS
@@ -96,7 +97,7 @@ SOURCES = {
 @pytest.mark.parametrize("callbacks", [False, True])
 def test_fit_on_other_data_makes_at_most_one_request_a_step(session: Any, source: str, callbacks: bool) -> None:
     model = perceptron()
-    read = [LastLoss()] if callbacks else []
+    read = [last_loss()] if callbacks else []
     data = SOURCES[source]()
     count = requests(session, lambda: model.fit(data, verbose=0, callbacks=read))
     assert count <= STEPS + 4, f"{count} requests"
@@ -110,8 +111,8 @@ def test_evaluate_and_predict_read_once(session: Any) -> None:
 
 
 def test_an_epoch_that_a_program_writes_reads_only_what_it_asks(session: Any) -> None:
-    model, optimizer = perceptron(), keras.optimizers.Adam(0.01)
-    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    model, optimizer = perceptron(), tf.keras.optimizers.Adam(0.01)
+    loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
 
     @tf.function
     def step(x: Any, y: Any) -> Any:
@@ -149,7 +150,7 @@ def test_weights_are_read_and_written_in_one_request(session: Any, tmp_path: Pat
     assert requests(session, lambda: model.save_weights(tmp_path / "m.weights.h5")) == 1
 
     def load() -> None:
-        keras.models.load_model(tmp_path / "m.keras")
+        tf.keras.models.load_model(tmp_path / "m.keras")
         tf.sync()
 
     assert requests(session, load) == 1
@@ -157,12 +158,13 @@ def test_weights_are_read_and_written_in_one_request(session: Any, tmp_path: Pat
 
 def test_shapes_are_inferred_without_a_request_and_without_computing(session: Any) -> None:
     def describe() -> None:
-        spec = keras.KerasTensor((None, 4, 6))
-        reshaped = keras.ops.reshape(keras.ops.matmul(spec, np.ones((6, 3), np.float32)), (-1, 3))
+        spec = tf.keras.KerasTensor((None, 4, 6))
+        reshaped = tf.keras.ops.reshape(tf.keras.ops.matmul(spec, np.ones((6, 3), np.float32)), (-1, 3))
         assert (reshaped.shape, reshaped.dtype) == ((None, 3), "float32")
-        huge = keras.ops.ones_like(keras.KerasTensor((1 << 20, 1 << 20)))
+        huge = tf.keras.ops.ones_like(tf.keras.KerasTensor((1 << 20, 1 << 20)))
         assert huge.shape == (1 << 20, 1 << 20)
-        left = BACKEND.compute_output_spec(lambda x: tf.concat([x, x], 1), keras.KerasTensor((None, None, 3)))
+        backend = importlib.import_module("keras.src.backend")
+        left = backend.compute_output_spec(lambda x: tf.concat([x, x], 1), tf.keras.KerasTensor((None, None, 3)))
         assert left.shape == (None, None, 3)
 
     assert requests(session, describe) == 0
@@ -171,7 +173,7 @@ def test_shapes_are_inferred_without_a_request_and_without_computing(session: An
 
 @pytest.mark.parametrize("kind", ["LSTM", "GRU", "SimpleRNN"])
 def test_a_recurrent_layer_is_one_command(kind: str) -> None:
-    layer = getattr(keras.layers, kind)(3, recurrent_initializer="zeros")
+    layer = getattr(tf.keras.layers, kind)(3, recurrent_initializer="zeros")
     layer.build((None, None, 2))
 
     def commands(steps: int) -> int:
@@ -183,8 +185,13 @@ def test_a_recurrent_layer_is_one_command(kind: str) -> None:
 
 @pytest.mark.parametrize("optimizer", ["rmsprop", "adagrad", "adam"])
 def test_embeddings_are_trained_by_traced_steps(session: Any, optimizer: str, caplog: pytest.LogCaptureFixture) -> None:
-    layers = [keras.Input((4,)), keras.layers.Embedding(9, 3), keras.layers.Flatten(), keras.layers.Dense(1)]
-    model = keras.Sequential(layers)
+    layers = [
+        tf.keras.Input((4,)),
+        tf.keras.layers.Embedding(9, 3),
+        tf.keras.layers.Flatten(),
+        tf.keras.layers.Dense(1),
+    ]
+    model = tf.keras.Sequential(layers)
     model.compile(optimizer, "mse")
     x, y = np.arange(STEPS * 8 * 4).reshape(-1, 4) % 9, Y.astype("float32")
     model.fit(x[:8], y[:8], batch_size=8, verbose=0)

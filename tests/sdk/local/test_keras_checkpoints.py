@@ -13,20 +13,23 @@ def sequential(*, built):
     return tf.keras.Sequential([tf.keras.Input((2,)), *layers] if built else layers)
 
 
-class WithContainers(tf.keras.Model):
-    """A model with layers in attributes, a list and a dict, and weights of its own."""
+def with_containers():
+    """A model with layers in attributes, a list and a dict, and weights; Keras is only imported here."""
 
-    def __init__(self):
-        super().__init__()
-        self.first = tf.keras.layers.Dense(2)
-        self.rest = [tf.keras.layers.Dense(2), tf.keras.layers.Dense(2)]
-        self.heads = {"out": tf.keras.layers.Dense(1)}
-        self.scale = self.add_weight(shape=(1,), initializer="ones", name="scale")
+    class WithContainers(tf.keras.Model):
+        def __init__(self):
+            super().__init__()
+            self.first = tf.keras.layers.Dense(2)
+            self.rest = [tf.keras.layers.Dense(2), tf.keras.layers.Dense(2)]
+            self.heads = {"out": tf.keras.layers.Dense(1)}
+            self.scale = self.add_weight(shape=(1,), initializer="ones", name="scale")
 
-    def call(self, x):
-        for layer in [self.first, *self.rest]:
-            x = layer(x)
-        return self.heads["out"](x) * self.scale
+        def call(self, x):
+            for layer in [self.first, *self.rest]:
+                x = layer(x)
+            return self.heads["out"](x) * self.scale
+
+    return WithContainers()
 
 
 def train(model, optimizer):
@@ -53,10 +56,10 @@ def test_a_model_and_its_optimizer_go_on_as_if_they_had_not_stopped(tmp_path, bu
 
 
 def test_layers_in_lists_and_dicts_are_restored_when_they_are_built(tmp_path):
-    model = WithContainers()
+    model = with_containers()
     expected = model(X)
     path = tf.train.Checkpoint(model).write(tmp_path / "weights")
-    other = WithContainers()
+    other = with_containers()
     tf.train.Checkpoint(other).read(path)
     np.testing.assert_array_equal(other(X), expected)
 

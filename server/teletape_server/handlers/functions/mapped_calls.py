@@ -99,7 +99,11 @@ class MappedCall:
         left = room - 2 * self.size * answer  # what the chunks answer is there twice while it is joined
         if left <= 0:
             return self.size  # in one chunk it is there once; if that is too much, its first op says so
-        return max(1, min(self.size, int(left / 2 // max(1, price + answer))))
+        each = max(1, price + answer)
+        rows = max(1, min(self.size, int(left / 2 // each)))
+        while rows > 1 and not self.session.fits(2 * self.size * answer + rows * each):  # the machine has less
+            rows //= 2
+        return rows
 
     def chunks(self, rows: int) -> list[tuple[int, int]]:
         """Returns for each chunk of at most `rows` entries its first, and the first that is not in it."""

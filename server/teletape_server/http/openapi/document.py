@@ -29,7 +29,7 @@ _SESSION_PATH: Final = "/v1/sessions/{session}"
 _METHODS: Final = ("post", "get", "put", "delete")
 #: Where PUT creates what the other methods need.
 _CREATED_BY_PUT: Final = {"/v1/published/{name}": ("put", "get", "delete")}
-#: Answers of the examples, recorded from a server by tests/server/test_recorded_answers.py.
+#: Answers of the examples, recorded from a server by tests/server/contract/test_recorded_answers.py.
 RECORDED_ANSWERS: Final = Path(__file__).with_name("recorded_answers.json")
 
 #: The sections of the page, in order: an operation comes after those whose results its example needs.

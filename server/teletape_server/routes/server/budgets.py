@@ -40,7 +40,7 @@ _ME: Final = {
     "scopes": ["sessions"],
     "expires_at": "2026-11-29T12:00:00Z",
     "use": _ACCOUNT,
-    "warning": "85 % of a limit is used: the group lab has 36,000 compute seconds within 7 d; GET /v1/me shows all",
+    "warning": "85 % of a limit is used: the group lab may use 36,000 compute seconds within 7 d; GET /v1/me shows all",
     "hours": [_USE],
     "days": [_USE | {"at": "2026-11-28T00:00:00Z"}],
 }

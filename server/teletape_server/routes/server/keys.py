@@ -65,6 +65,9 @@ def _example(status: int, example: dict[str, Any], *problems: str) -> dict[int |
 
 router = APIRouter(prefix="/admin", tags=["admin"], route_class=SmallBodyRoute)
 KeyId = Annotated[str, Path(description="The key's id", examples=["k3x9p2ab"])]
+OwnerName = Annotated[
+    str, Path(pattern=r"^[A-Za-z0-9._-]{1,64}$", description="Whose tokens they are", examples=["ann"])
+]
 
 
 @router.get("/keys", summary="List API keys", responses=_example(200, {"keys": [_KEY]}))
@@ -92,8 +95,10 @@ async def create(
     """
     owner = principal.owner if body.owner is None else body.owner
     now, own = time.time(), _own(request, principal)
-    group = body.group if body.group is not None else ("" if principal.is_admin else principal.group)
-    _check_allows(principal, owner, body.role, group, frozenset(body.scopes))
+    _check_allows(principal, owner, body.role, frozenset(body.scopes))
+    group = identity_of(request).keys.group_of(principal.account)
+    if not principal.is_admin and body.group not in (None, group):
+        raise Problem("forbidden", f"only an admin chooses a group: that of your keys is {group!r}")
     limits = NO_LIMITS if body.limits is None else body.limits.limits
     if not (principal.is_admin or limits.is_empty):
         raise Problem("forbidden", "only an admin sets limits: a key that you create counts with yours")
@@ -105,7 +110,7 @@ async def create(
         name=body.name,
         owner=owner,
         role=body.role,
-        group=group,
+        group=body.group,
         scopes=frozenset(body.scopes),
         expires=expires,
         limits=limits,
@@ -132,7 +137,7 @@ async def rotate(
 ) -> NewApiKey:
     """Creates a key that allows what this one does, and shows it; this one ends, at once or after `overlap` seconds."""
     former = _find(request, principal, id)
-    _check_allows(principal, former.owner, former.role, former.group, former.scopes)
+    _check_allows(principal, former.owner, former.role, former.scopes)
     if not former.is_valid(time.time()):
         raise Problem("invalid_request", f"the key {id} has ended already: create a new one")
     new, text = await identity_of(request).rotate(principal, former, overlap=body.overlap, address=address_of(request))
@@ -149,6 +154,23 @@ async def rotate(
 async def revoke(request: Request, principal: Authenticated, id: KeyId) -> None:
     """Ends a key within a second, also on connections that are open. Its owner's sessions stay."""
     await identity_of(request).revoke(principal, _find(request, principal, id), address=address_of(request))
+
+
+@router.delete(
+    "/tokens/{owner}",
+    status_code=204,
+    summary="End an owner's tokens",
+    responses=refusals(*_REFUSED, "invalid_request"),
+)
+async def revoke_tokens(request: Request, principal: Authenticated, owner: OwnerName) -> None:
+    """Ends all tokens of an OpenID issuer that an owner has now, within a second, also on connections that are open.
+
+    Those that the issuer gives more than 5 seconds later are valid. Keys of the owner, and sessions, stay. It needs the
+    key of an admin.
+    """
+    if not principal.is_admin:
+        raise Problem("forbidden", "only an admin ends tokens: ask one")
+    await identity_of(request).revoke_tokens(principal, owner, address=address_of(request))
 
 
 @router.get(
@@ -200,18 +222,13 @@ def _find(request: Request, principal: Principal, id: str) -> Key:
     return keys[id]
 
 
-def _check_allows(principal: Principal, owner: str, role: Role, group: str, scopes: frozenset[Scope]) -> None:
+def _check_allows(principal: Principal, owner: str, role: Role, scopes: frozenset[Scope]) -> None:
     """Checks that a key would allow no more than that of its creator.
 
     Raises:
         Problem: forbidden.
     """
-    if not principal.is_admin:
-        if owner != principal.owner or role != "user":
-            raise Problem(
-                "forbidden", f"only an admin creates keys of others and of admins: yours is of {principal.owner}"
-            )
-        if group != principal.group:
-            raise Problem("forbidden", f"only an admin chooses a group: that of your keys is {principal.group!r}")
+    if not principal.is_admin and (owner != principal.owner or role != "user"):
+        raise Problem("forbidden", f"only an admin creates keys of others and of admins: yours is of {principal.owner}")
     if more := sorted(scopes - principal.scopes):
         raise Problem("forbidden", f"your key is not for {', '.join(more)}, so none that it creates is")

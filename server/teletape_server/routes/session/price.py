@@ -37,6 +37,7 @@ router = APIRouter(prefix="/price", tags=["run"], route_class=SmallBodyRoute)
 
 #: A `PriceAnswer`, as JSON-able data.
 _Judged: TypeAlias = dict[str, Any]
+_SHORT: Final = 0.001  # seconds; less is said as that
 _PATIENCE: Final = 1.0  # seconds that a price waits for what its session runs
 #: What is known of commands that cannot be looked at.
 _NOTHING: Final[Mapping[str, Any]] = {"cost": None, "results": (), "depends": ()}
@@ -158,7 +159,8 @@ def _judged(request: Request, priced: Mapping[str, Any], wait: Wait | None) -> _
     if cost["memory_limit"] is not None:
         text += f", of {cost['memory_limit']:,}"
     if cost["seconds"] is not None:
-        text += f", and computes for about {cost['seconds']:g} s"
+        seconds = cost["seconds"]
+        text += f", and computes for {f'about {seconds:.3g}' if seconds >= _SHORT else f'less than {_SHORT:g}'} s"
     return _answer(priced, verdict="fits", reason=text)
 
 

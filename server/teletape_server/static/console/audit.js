@@ -6,7 +6,7 @@ import { make, moment } from "./elements.js";
 import { Table } from "./tables.js";
 
 const LIMIT = 200; // entries of one answer
-export const ACTIONS = ["session.created", "session.ended", "session.seen", "key.created", "key.rotated", "key.revoked", "limits.changed", "function.published", "function.aliased", "function.deleted"];
+export const ACTIONS = ["session.created", "session.ended", "session.seen", "key.created", "key.rotated", "key.revoked", "tokens.revoked", "limits.changed", "function.published", "function.aliased", "function.deleted"];
 
 /** The part of the page; `refresh` reads the newest entries. */
 export function audit() {

@@ -9,9 +9,10 @@ import { chart } from "./timeline.js";
 
 const HOUR = 3600_000;
 const SPANS = { hours: { text: "2 days, by hours", step: HOUR, steps: 48 }, days: { text: "30 days", step: 24 * HOUR, steps: 30 } };
+const gibHours = (value) => number(Number(value.toFixed(3)));
 const MEASURES = {
   compute_seconds: { text: "Computing", of: computed },
-  gib_hours: { text: "Memory over time", of: (value) => `${number(value)} GiB-h` },
+  gib_hours: { text: "Memory over time", of: (value) => `${gibHours(value)} GiB-h` },
   requests: { text: "Requests", of: count },
 };
 
@@ -90,7 +91,7 @@ function accountsTable(kind, label, refresh, columns) {
       { name: "Share now", value: (row) => row.share, cell: ({ share }) => `${Math.round(share * 100)} %`, numeric: true },
       { name: "Computing, 1 d", value: ({ used }) => used.compute_seconds_1d, cell: ({ used }) => computed(used.compute_seconds_1d), numeric: true },
       { name: "30 d", value: ({ used }) => used.compute_seconds_30d, cell: ({ used }) => computed(used.compute_seconds_30d), numeric: true },
-      { name: "GiB-h, 30 d", value: ({ used }) => used.gib_hours_30d, cell: ({ used }) => number(used.gib_hours_30d), numeric: true },
+      { name: "GiB-h, 30 d", value: ({ used }) => used.gib_hours_30d, cell: ({ used }) => gibHours(used.gib_hours_30d), numeric: true },
       { name: "Sessions", value: ({ sessions }) => sessions, numeric: true },
       { name: "Memory", value: ({ memory_bytes: memory }) => memory, cell: ({ memory_bytes: memory }) => bytes(memory), numeric: true },
       { name: "Disk", value: ({ disk_bytes: disk }) => disk, cell: ({ disk_bytes: disk }) => bytes(disk), numeric: true },

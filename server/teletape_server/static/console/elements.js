@@ -61,7 +61,7 @@ export function meter(label) {
 export function computed(seconds) {
   if (seconds < 0.005) return "0 s";
   if (seconds < 100) return `${number(Number(seconds.toPrecision(3)))} s`;
-  if (seconds < 6000) return `${Math.round(seconds / 60)} min`;
+  if (seconds < 6000) return `${Number((seconds / 60).toPrecision(3))} min`;
   return `${seconds < 360_000 ? Number((seconds / 3600).toPrecision(3)) : count(Math.round(seconds / 3600))} h`;
 }
 

@@ -36,7 +36,7 @@ function create(me, refresh) {
     ? [
         field("Owner", make("input", { name: "owner", required: true, pattern: "[A-Za-z0-9._\\-]{1,64}", value: me.owner }), "whose sessions it sees: one owner for a person, with a key for each machine"),
         field("Role", choice("role", { user: "user", admin: "admin" }, "user"), "an admin sees and ends what all owners have"),
-        field("Group", make("input", { name: "group", pattern: "[A-Za-z0-9._\\-]{0,64}" }), "a name for several owners, or nothing"),
+        field("Group", make("input", { name: "group", pattern: "[A-Za-z0-9._\\-]{0,64}" }), "a name for several owners; without it that of the owner's newest key"),
       ]
     : [];
   ask({
@@ -52,7 +52,7 @@ function create(me, refresh) {
       const { elements } = form;
       const body = { name: elements.title.value, scopes: [...form.querySelectorAll("[name=scope]:checked")].map(({ value }) => value) };
       if (elements.ends.value) body.expires_in = Number(elements.ends.value);
-      if (me.admin) Object.assign(body, { owner: elements.owner.value, role: elements.role.value, group: elements.group.value });
+      if (me.admin) Object.assign(body, { owner: elements.owner.value, role: elements.role.value, group: elements.group.value || null });
       const made = await request("POST", "v1/admin/keys", body);
       await refresh();
       return secret(made);

@@ -36,6 +36,7 @@ function share(key) {
 export function usage({ owner }) {
   const waits = make("ul", { class: "waits-list" });
   const none = make("p", { class: "soft" }, "No request of yours is unanswered.");
+  const memory = make("p", { class: "soft" });
   const runs = make("p", { class: "soft" });
   const idle = make("p", { class: "soft" });
   const keys = new Table({
@@ -81,7 +82,7 @@ export function usage({ owner }) {
     "div",
     { class: "view" },
     make("section", { "aria-labelledby": "waits-title" }, make("h2", { id: "waits-title" }, "Your requests"), none, waits),
-    make("section", { "aria-labelledby": "box-title" }, make("h2", { id: "box-title" }, "Who has the server now"), keys.element, runs, idle),
+    make("section", { "aria-labelledby": "box-title" }, make("h2", { id: "box-title" }, "Who has the server now"), keys.element, memory, runs, idle),
     make(
       "section",
       { "aria-labelledby": "line-title" },
@@ -98,6 +99,7 @@ export function usage({ owner }) {
       waits.replaceChildren(...rows);
       none.classList.toggle("hidden", rows.length > 0);
       keys.set(use.keys);
+      memory.textContent = `Memory of the machine: ${bytes(use.memory_free)} are free, ${bytes(use.memory_promised)} of that reserved and not yet used.`;
       const waiting = use.waiting_runs ? `, and ${count(use.waiting_runs)} wait` : "";
       runs.textContent = `Runs without a session: ${count(use.runs)} of ${count(use.places)} places are taken${waiting}.`;
       const longest = use.longest_idle;
