@@ -86,7 +86,7 @@ class Team:
                 await asyncio.sleep(0.5)
             except Exception as error:
                 self.note("error", f"{type(error).__name__}: {error}")
-            await asyncio.sleep(pause())
+            await asyncio.sleep(min(pause(), max(0.0, self.end - time.time())))
 
 
 class Work:
