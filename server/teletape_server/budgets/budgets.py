@@ -315,7 +315,7 @@ class Budgets:
                 used=used,
                 asked=more,
                 limit=limit,
-                **self._retry(self.frees(name, False)),
+                **self._retry(None if more > limit else self.frees(name, False)),  # what is too much stays so
             )
 
     def tightest(self, account: str, sessions: Iterable[str]) -> Room | None:

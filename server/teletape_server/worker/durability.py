@@ -181,7 +181,8 @@ class Durability:
                 page.refuses = True
                 if self._is_let_through(method, request, length):
                     return
-                raise refusals.over_limit()
+                limit = page.disk_limit
+                raise refusals.over_limit(limit - self._room(), length + _MARGIN, limit)
         try:
             self._journal.reserve(length + _MARGIN)
             if length >= LEAST:

@@ -427,8 +427,10 @@ def test_the_files_of_a_session_and_of_a_key_are_limited_and_reads_go_on(tmp_pat
             answer = program.post(program.batch(MakeVariable(f"v{count}", MIB + count)))
             if not answer.is_success:
                 break
-        message = problem(answer, 507, "resource_exhausted")["detail"]
-        assert "disk_limit and disk_per_key" in message
+        refusal = problem(answer, 507, "resource_exhausted")
+        assert "disk_limit or by what the other sessions leave of disk_per_key" in refusal["detail"]
+        details = refusal["details"]
+        assert details["used"] + details["asked"] > details["limit"] > details["used"]
         assert count in range(1, 7)
         program.seq -= 1  # it was not executed
         assert ok(lasting.http.get(f"{PATH}/variables")).json()

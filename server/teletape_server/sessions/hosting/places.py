@@ -319,13 +319,14 @@ class Places:
         """Returns the details of a refusal: what the machine has, and when a session gives up some of that."""
         memory = self.memory()
         used = memory.promised + sum(each.memory_bytes for each in memory.accounts)
-        frees = self._budgets.frees(None, True)
+        limit = used + max(memory.free - memory.promised - LEAST_FREE, 0)
+        frees = None if needed > limit else self._budgets.frees(None, True)  # what is too much stays so
         return {
             "free": max(memory.free, 0),
             "promised": memory.promised,
             "used": used,
             "asked": needed,
-            "limit": used + max(memory.free - memory.promised - LEAST_FREE, 0),
+            "limit": limit,
             "reserve": LEAST_FREE,
             "accounts": [each._asdict() for each in memory.accounts[:_NAMED]],
             **({} if frees is None else {"frees_at": timestamp(frees)}),
