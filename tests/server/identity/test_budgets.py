@@ -314,7 +314,7 @@ def test_a_groups_memory_is_that_of_its_members(server: Server, admin: httpx.Cli
     problem(anybody.post("/v1/run", json={"commands": []}, headers=keys[1]), 507, "resource_exhausted")
     ok(anybody.delete("/v1/sessions/s", headers=keys[0]))
     ok(anybody.post("/v1/sessions", json={"id": "s"}, headers=keys[1]))
-    fill = {"op": "fill", "inputs": [0.0], "outputs": ["big"], "attrs": {"shape": [1000, 1000]}}
+    fill = {"op": "fill", "inputs": [0.0], "outputs": ["big"], "attrs": {"shape": [2000, 2000]}}
     answer = anybody.post("/v1/sessions/s/ops", json={"ops": [fill]}, headers=keys[1])
     assert "frees_at" not in problem(answer, 507, "resource_exhausted")["details"], "it is more than the group may have"
     assert "Retry-After" not in answer.headers
