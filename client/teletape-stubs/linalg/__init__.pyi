@@ -11,6 +11,7 @@ from teletape._generated.linalg.composites import matvec as matvec
 from teletape._generated.linalg.composites import tensor_diag as tensor_diag
 from teletape._generated.linalg.composites import tensor_diag_part as tensor_diag_part
 from teletape._generated.linalg.composites import trace as trace
+from teletape._generated.linalg.decompositions import lu as lu
 from teletape._generated.linalg.diagonal import band_part as band_part
 from teletape._generated.linalg.eigen import eig as eig
 from teletape._generated.linalg.eigen import eigh as eigh
@@ -57,7 +58,6 @@ from teletape.tf.ops.linalg.clip import global_norm as global_norm
 from teletape.tf.ops.linalg.decompositions import eigvals as eigvals
 from teletape.tf.ops.linalg.decompositions import expm as expm
 from teletape.tf.ops.linalg.decompositions import lstsq as lstsq
-from teletape.tf.ops.linalg.decompositions import lu as lu
 from teletape.tf.ops.linalg.decompositions import lu_matrix_inverse as lu_matrix_inverse
 from teletape.tf.ops.linalg.decompositions import lu_reconstruct as lu_reconstruct
 from teletape.tf.ops.linalg.decompositions import lu_solve as lu_solve

@@ -809,7 +809,7 @@ NAMES: Final = {
     "linalg.logdet": "_generated.linalg.composites:logdet",
     "linalg.logm": "_generated.linalg.matrix_functions:logm",
     "linalg.lstsq": "tf.ops.linalg.decompositions:lstsq",
-    "linalg.lu": "tf.ops.linalg.decompositions:lu",
+    "linalg.lu": "_generated.linalg.decompositions:lu",
     "linalg.lu_matrix_inverse": "tf.ops.linalg.decompositions:lu_matrix_inverse",
     "linalg.lu_reconstruct": "tf.ops.linalg.decompositions:lu_reconstruct",
     "linalg.lu_solve": "tf.ops.linalg.decompositions:lu_solve",

@@ -180,20 +180,17 @@ def test_what_stops_a_gradient_is_a_constant_for_tapes(name):
 
 # -------------------------------------------------------------------------------------------- vectors with free phases
 def _without_phases(op):
-    """The op followed by what phases do not change: the first row, and Y D Yᴴ of the rows Y below it."""
+    """The op followed by what phases do not change: the values, and Y D Yᴴ of all vectors Y below each other."""
 
     def expand(x, **attrs):
-        y = op(x, **attrs)
-        if not isinstance(y, tuple):
-            whole = (None, None, None)
-            y = [ops.strided_slice(y, index=("...", rows, whole)) for rows in ((None, 1, None), (1, None, None))]
-        values, vectors = y
-        if len(values.shape) < len(vectors.shape):
-            values = ops.expand_dims(values, axis=-2)
-        weights = ops.cumsum(ops.ones_like(values), axis=-1)  # 1, 2, 3, …
+        values, *parts = op(x, **attrs)
+        width = max(part.shape[-1] for part in parts)
+        lead = [(0, 0)] * (len(x.shape) - 1)
+        vectors = ops.concat(*[ops.pad(each, paddings=(*lead, (0, width - each.shape[-1]))) for each in parts], axis=-2)
+        weights = ops.cumsum(ops.ones_like(vectors), axis=-1)  # 1, 2, 3, … in each row
         products = ops.matmul(vectors * weights, vectors, adjoint_b=True)
-        flat = [ops.reshape(part, shape=(math.prod(part.shape),)) for part in (values, products)]
-        return ops.concat(*flat, axis=0)
+        both = (ops.cast(values, dtype=vectors.dtype), products)
+        return ops.concat(*[ops.reshape(part, shape=(math.prod(part.shape),)) for part in both], axis=0)
 
     def infer(x, **attrs):
         return trace_spec(expand, (x,), attrs)

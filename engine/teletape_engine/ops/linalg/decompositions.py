@@ -1,4 +1,4 @@
-"""Decompositions of stacked matrices [..., m, n] into several factors, which one result holds."""
+"""Decompositions of stacked matrices [..., m, n] into several factors."""
 
 from __future__ import annotations
 
@@ -12,37 +12,30 @@ from teletape_engine.catalogue.families import batch_all
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import Reach
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE
-from teletape_engine.catalogue.signature import by_hand
+from teletape_engine.catalogue.signature import Conversion, by_hand, function
 from teletape_engine.errors import InvalidArgumentError, UnimplementedError
-from teletape_engine.ops.elementwise.complex import real
 from teletape_engine.ops.linalg.diagonal import band_part, diag, diag_part, set_diag, stacked
 from teletape_engine.ops.linalg.eigen import check_square, real_part
 from teletape_engine.ops.linalg.matrix import SOLVABLE, adjoint_of
 from teletape_engine.ops.linalg.products import matmul
-from teletape_engine.ops.shapes.cast import cast
 from teletape_engine.ops.shapes.create import ones_like, zeros_like
-from teletape_engine.ops.shapes.shape import concat, squeeze
-from teletape_engine.spec import COMPLEX, DTYPES, INDEX, Spec, shape_text
+from teletape_engine.ops.shapes.shape import concat
+from teletape_engine.spec import COMPLEX, DTYPES, INDEX, DType, Spec, shape_text
 
 _UPPER = {"num_lower": 0, "num_upper": -1}
 
 
-def _qr_spec(x: Spec, *, full_matrices: bool) -> Spec:
+def _qr_spec(x: Spec, *, full_matrices: bool) -> tuple[Spec, Spec]:
     check_dtypes("Qr", (x,), SOLVABLE)
     if x.ndim < 2:
         raise InvalidArgumentError(f"Input tensor 0 must have rank >= 2, got {x.ndim}")
     m, n = x.shape[-2:]
-    if m < n:
-        raise InvalidArgumentError(
-            f"a matrix with at least as many rows as columns is needed, found {shape_text(x.shape)}"
-        )
-    return x.with_shape((*x.shape[:-2], m + n, m if full_matrices else n))
+    k = m if full_matrices else min(m, n)
+    return x.with_shape((*x.shape[:-2], m, k)), x.with_shape((*x.shape[:-2], k, n))
 
 
-def _parts(x: Any, rows: int) -> tuple[Any, Any]:
-    """The upper rows, and the lower ones transposed: Q and R, or their cotangents."""
-    upper = ops.strided_slice(x, index=("...", (None, rows, None), (None, None, None)))
-    return upper, adjoint_of(ops.strided_slice(x, index=("...", (rows, None, None), (None, None, None))))
+def _columns(x: Any, first: int | None, end: int | None = None) -> Any:
+    return ops.strided_slice(x, index=("...", (first, end, None)))
 
 
 def _strictly_lower(x: Any) -> Any:
@@ -64,26 +57,44 @@ def _check_unique(x_spec: Spec, full_matrices: bool) -> None:
 
 
 # Walter and Lehmann 2018, Algorithmic differentiation of linear algebra functions. With X = Qᵀ dA R⁻¹ and Ω its
-# strictly lower triangle minus its adjoint, with X's imaginary diagonal: dQ = dA R⁻¹ + Q (Ω - X), dR = (X - Ω) R.
-def _qr_vjp(ct: Any, x_spec: Spec, y: Any, full_matrices: bool) -> Any:
+# strictly lower triangle minus its adjoint, with X's imaginary diagonal: dQ = dA R⁻¹ + Q (Ω - X), dR = (X - Ω) R. Of
+# a wide matrix [A, B] these are the factors of A, and R goes on with Qᴴ B.
+def _qr_vjp(ct: Any, x_spec: Spec, q: Any, r: Any, full_matrices: bool) -> Any:
     _check_unique(x_spec, full_matrices)
-    (q, r), (q_ct, r_ct) = (_parts(each, x_spec.shape[-2]) for each in (y, ct))
+    q_ct, r_ct = (zeros_like(factor) if each is None else each for each, factor in zip(ct, (q, r), strict=True))
+    m, n = x_spec.shape[-2:]
+    if m < n:
+        left, right = _columns(r_ct, None, m), _columns(r_ct, m)
+        q_ct = q_ct + matmul(q, matmul(_columns(r, m), right, adjoint_b=True))
+        return concat(_tall_qr_vjp(q_ct, left, q, _columns(r, None, m)), matmul(q, right), axis=-1)
+    return _tall_qr_vjp(q_ct, r_ct, q, r)
+
+
+def _tall_qr_vjp(q_ct: Any, r_ct: Any, q: Any, r: Any) -> Any:
     inner = matmul(r, band_part(r_ct, **_UPPER), adjoint_b=True) - matmul(q_ct, q, adjoint_a=True)
     lower = _strictly_lower(inner)
     filled = lower + adjoint_of(lower) + diag(real_part(diag_part(inner)))
     return _divided(q_ct + matmul(q, filled), r, adjoint=True)
 
 
-def _qr_jvp(t: Any, x_spec: Spec, y: Any, full_matrices: bool) -> Any:
+def _qr_jvp(t: Any, x_spec: Spec, q: Any, r: Any, full_matrices: bool) -> tuple[Any, Any]:
     _check_unique(x_spec, full_matrices)
-    q, r = _parts(y, x_spec.shape[-2])
+    m, n = x_spec.shape[-2:]
+    if m < n:
+        q_t, r_t = _tall_qr_jvp(_columns(t, None, m), q, _columns(r, None, m))
+        others = matmul(matmul(q_t, q, adjoint_a=True), _columns(r, m)) + matmul(q, _columns(t, m), adjoint_a=True)
+        return q_t, concat(r_t, others, axis=-1)
+    return _tall_qr_jvp(t, q, r)
+
+
+def _tall_qr_jvp(t: Any, q: Any, r: Any) -> tuple[Any, Any]:
     scaled = _divided(t, r)
     within = matmul(q, scaled, adjoint_a=True)
     lower = _strictly_lower(within)
     upper = within - lower + adjoint_of(lower)
     if t.dtype in COMPLEX:  # R's diagonal is real
         upper = set_diag(upper, real_part(diag_part(within)))
-    return concat(scaled - matmul(q, upper), adjoint_of(matmul(upper, r)), axis=-2)
+    return scaled - matmul(q, upper), matmul(upper, r)
 
 
 @op(
@@ -96,29 +107,35 @@ def _qr_jvp(t: Any, x_spec: Spec, y: Any, full_matrices: bool) -> Any:
         sample((4, 2)),
         sample((2, 3, 2), seed=1),
         sample((3, 3), full_matrices=True, seed=2),
+        sample((2, 2, 4), seed=3),
     ],
     op_type="Qr",
-    tf=(by_hand("linalg.qr", "an op has one result"),),
+    results="q r",
+    tf=(by_hand("linalg.qr", "float16 is computed in float32, and so are its derivatives"),),
     workspace=lambda x, *, full_matrices: 4 * x.nbytes * (x.shape[-2] // max(x.shape[-1], 1) if full_matrices else 1),
     work=lambda x, *, full_matrices: x.size * (x.shape[-2] if full_matrices else x.shape[-1]),
     reach=Reach.MATRICES,
 )
-def qr(xp: Any, x: Any, *, full_matrices: bool = False) -> Any:
-    """Q R = x with orthonormal columns Q and upper triangular R, for matrices [..., m, n] with m >= n.
+def qr(xp: Any, x: Any, *, full_matrices: bool = False) -> tuple[Any, Any]:
+    """Orthonormal columns Q [..., m, k] and upper triangular R [..., k, n] of matrices [..., m, n]: Q R = x.
 
-    The result [..., m + n, n] has the rows of Q above those of Rᴴ. With `full_matrices` Q is [m, m] and R [m, n]: the
-    result is [..., m + n, m], and has no derivative if m > n.
+    k is the smaller of m and n; with `full_matrices` it is m, and there is no derivative if m > n.
     """
-    q, r = xp.linalg.qr(x, mode="complete" if full_matrices else "reduced")
-    r = xp.swapaxes(r, -1, -2)
-    return xp.concatenate([q, r.conj() if x.dtype in COMPLEX else r], axis=-2)
+    m, n = x.shape[-2:]
+    q, r = xp.linalg.qr(x[..., :m] if m < n else x, mode="complete" if full_matrices else "reduced")
+    if m < n:
+        r = xp.concatenate([r, xp.matmul(xp.swapaxes(q, -1, -2).conj(), x[..., m:])], axis=-1)
+    return q, r
 
 
 # --------------------------------------------------------------------------------------------------- LU factorisation
-def _lu_spec(x: Spec) -> Spec:
+def _lu_spec(x: Spec, *, index_type: DType) -> tuple[Spec, Spec]:
+    if index_type not in INDEX:
+        raise InvalidArgumentError(
+            f"Value for attr 'output_idx_type' of {index_type.name} is not in the list of allowed values: int32, int64"
+        )
     check_square("Lu", x)
-    n = x.shape[-1]
-    return x.with_shape((*x.shape[:-2], n + 1, n))
+    return x, Spec.of(x.shape[:-1], index_type)
 
 
 def _factors(x: Any) -> tuple[Any, Any]:
@@ -128,35 +145,23 @@ def _factors(x: Any) -> tuple[Any, Any]:
     return set_diag(lower, ones_like(diag_part(x))), upper
 
 
-def _order(y: Any) -> Any:
-    """The permutations [..., n] of the first row."""
-    whole = (None, None, None)
-    first = squeeze(ops.strided_slice(y, index=("...", (None, 1, None), whole)), axis=-2)
-    return cast(real(first) if y.dtype in COMPLEX else first, dtype=DTYPES["int32"])
-
-
-def _lower_and_rest(y: Any) -> Any:
-    return ops.strided_slice(y, index=("...", (1, None, None), (None, None, None)))
-
-
 # With X = L⁻¹ P dA U⁻¹: dL = L times X's strictly lower triangle, dU = X's upper triangle times U.
-def _lu_vjp(ct: Any, y: Any) -> Any:
-    lower, upper = _factors(_lower_and_rest(y))
-    ct = _lower_and_rest(ct)
-    of_lower = _strictly_lower(matmul(lower, _strictly_lower(ct), adjoint_a=True))
-    of_upper = band_part(matmul(band_part(ct, **_UPPER), upper, adjoint_b=True), **_UPPER)
+def _lu_vjp(ct: Any, lu: Any, p: Any) -> Any:
+    lower, upper = _factors(lu)
+    lu_ct, _ = ct
+    of_lower = _strictly_lower(matmul(lower, _strictly_lower(lu_ct), adjoint_a=True))
+    of_upper = band_part(matmul(band_part(lu_ct, **_UPPER), upper, adjoint_b=True), **_UPPER)
     left = ops.triangular_solve(lower, of_lower + of_upper, lower=True, adjoint=True)
     permuted = adjoint_of(ops.triangular_solve(upper, adjoint_of(left), lower=False))
-    return ops.permute_rows(permuted, _order(y), inverse=True)
+    return ops.permute_rows(permuted, p, inverse=True)
 
 
-def _lu_jvp(t: Any, y: Any) -> Any:
-    lower, upper = _factors(_lower_and_rest(y))
-    left = ops.triangular_solve(lower, ops.permute_rows(t, _order(y)), lower=True)
+def _lu_jvp(t: Any, lu: Any, p: Any) -> tuple[Any, None]:
+    lower, upper = _factors(lu)
+    left = ops.triangular_solve(lower, ops.permute_rows(t, p), lower=True)
     within = adjoint_of(ops.triangular_solve(upper, adjoint_of(left), lower=False, adjoint=True))
     strict = _strictly_lower(within)
-    zeros = zeros_like(ops.strided_slice(y, index=("...", (None, 1, None), (None, None, None))))
-    return concat(zeros, matmul(lower, strict) + matmul(within - strict, upper), axis=-2)
+    return matmul(lower, strict) + matmul(within - strict, upper), None
 
 
 def _pivoted(*lead: int) -> Any:
@@ -171,23 +176,30 @@ def _pivoted(*lead: int) -> Any:
     jvp=_lu_jvp,
     batch=stacked,
     samples=lambda: [sample(_pivoted()), sample(_pivoted(2)), sample(np.zeros((0, 0)))],
-    tf=(by_hand("linalg.lu", "an op has one result"),),
-    workspace=lambda x: 2 * x.nbytes,
-    work=lambda x: x.size * x.shape[-1] // 3,
+    results="lu p",
+    tf=(
+        function(
+            "linalg.lu",
+            Conversion.TENSOR("input"),
+            Conversion.DTYPE("output_idx_type", DTYPES["int32"], to="index_type"),
+            named="Lu",
+        ),
+    ),
+    workspace=lambda x, **_: 2 * x.nbytes,
+    work=lambda x, **_: x.size * x.shape[-1] // 3,
     reach=Reach.MATRICES,
 )
 @on_gpu(waits="whether a matrix is singular", down="the exchanges of rows", up="them as permutations")
-def lu(xp: Any, x: Any) -> Any:
-    """The LU factors of matrices [..., n, n] with rows exchanged (partial pivoting).
+def lu(xp: Any, x: Any, *, index_type: DType = DTYPES["int32"]) -> tuple[Any, Any]:
+    """The LU factors [..., n, n] of matrices with rows exchanged (partial pivoting), and the permutations p [..., n].
 
-    The result [..., 1 + n, n] has the permutation p as its first row, and below it a matrix with U in its upper
-    triangle and L below the diagonal; L has ones on its diagonal. Row i of L U is row p[i] of x.
+    U is in the upper triangle and L below the diagonal; L has ones on its diagonal. Row i of L U is row p[i] of x.
 
     Raises:
         InvalidArgumentError: A matrix is singular.
     """
     factors, order = decompositions.lu(xp, x)
-    return xp.concatenate([order[..., None, :].astype(x.dtype), factors], axis=-2)
+    return factors, order.astype(index_type)
 
 
 def _permute_spec(x: Spec, order: Spec, *, inverse: bool) -> Spec:

@@ -17,13 +17,13 @@ from teletape_engine.errors import InvalidArgumentError, UnimplementedError
 from teletape_engine.ops.elementwise.complex import conj, real
 from teletape_engine.ops.elementwise.math import square
 from teletape_engine.ops.linalg.diagonal import diag, diag_part, stacked
-from teletape_engine.ops.linalg.eigen import real_part, reciprocal_differences, safe_reciprocal
+from teletape_engine.ops.linalg.eigen import reciprocal_differences, safe_reciprocal
 from teletape_engine.ops.linalg.matrix import SOLVABLE, adjoint_of
 from teletape_engine.ops.linalg.products import matmul
 from teletape_engine.ops.reduce import reduce_max, reduce_sum
 from teletape_engine.ops.shapes.cast import cast
-from teletape_engine.ops.shapes.pad import pad
-from teletape_engine.ops.shapes.shape import concat, expand_dims, reshape, squeeze
+from teletape_engine.ops.shapes.create import zeros_like
+from teletape_engine.ops.shapes.shape import concat, expand_dims, reshape
 from teletape_engine.spec import COMPLEX, DTYPES, REAL_OF, Shape, Spec, broadcast, finfo, shape_text
 
 
@@ -40,32 +40,11 @@ def _lengths(shape: Shape, full_matrices: bool) -> tuple[int, int, int]:
     return (k, m, n) if full_matrices else (k, k, k)
 
 
-def _svd_spec(x: Spec, *, full_matrices: bool) -> Spec:
+def _svd_spec(x: Spec, *, full_matrices: bool) -> tuple[Spec, Spec, Spec]:
     _check_matrices(x)
-    m, n = x.shape[-2:]
-    return x.with_shape((*x.shape[:-2], 1 + m + n, max(_lengths(x.shape, full_matrices))))
-
-
-def _parts(y: Any, shape: Shape, full_matrices: bool) -> tuple[Any, Any, Any]:
-    """s, U and V, which one result holds, or their cotangents."""
-    m, _ = shape[-2:]
-    first, rows_end = (None, 1, None), 1 + m
-    k, of_u, of_v = _lengths(shape, full_matrices)
-    s = ops.strided_slice(y, index=("...", first, (None, k, None)))
-    u = ops.strided_slice(y, index=("...", (1, rows_end, None), (None, of_u, None)))
-    v = ops.strided_slice(y, index=("...", (rows_end, None, None), (None, of_v, None)))
-    return squeeze(s, axis=-2), u, v
-
-
-def _packed(s: Any, u: Any, v: Any) -> Any:
-    """One result of s, U and V: rows of zeros on the right of the shorter ones."""
-    rows = [expand_dims(s, axis=-2), u, v]
-    width = max(part.shape[-1] for part in rows)
-    zeros = [(0, 0)] * (len(u.shape) - 1)
-    wide = [
-        part if part.shape[-1] == width else pad(part, paddings=(*zeros, (0, width - part.shape[-1]))) for part in rows
-    ]
-    return concat(*wide, axis=-2)
+    *lead, m, n = x.shape
+    _, of_u, of_v = _lengths(x.shape, full_matrices)
+    return _svdvals_spec(x), x.with_shape((*lead, m, of_u)), x.with_shape((*lead, n, of_v))
 
 
 def _check_differentiable(shape: Shape, full_matrices: bool) -> None:
@@ -85,14 +64,22 @@ def _columns(x: Any, start: int | None, end: int | None) -> Any:
 # F = 1 / (s[j]² - s[i]²):
 #   ds = diag P;  Uᴴ dU = F ∘ (P S + S Pᴴ);  Vᴴ dV = F ∘ (S P + Pᴴ S);  dV has S⁻¹ Uᴴ dA outside V's columns too.
 # Of the phases, which only the products of U and V have together, U's are fixed. m > n: of the adjoint.
-def _svd_vjp(ct: Any, x_spec: Spec, y: Any, full_matrices: bool) -> Any:
+def _svd_vjp(ct: Any, x_spec: Spec, s: Any, u: Any, v: Any, full_matrices: bool) -> Any:
     _check_differentiable(x_spec.shape, full_matrices)
+    s_ct, u_ct, v_ct = ct
+    if u_ct is None and v_ct is None:
+        return _svdvals_vjp(s_ct, u, v)
+    s_ct, u_ct, v_ct = [zeros_like(y) if each is None else each for each, y in zip(ct, (s, u, v), strict=True)]
+    s, s_ct = _like(s, u), _like(s_ct, u)
     m, n = x_spec.shape[-2:]
-    s, u, v = _parts(y, x_spec.shape, full_matrices)
-    s_ct, u_ct, v_ct = _parts(ct, x_spec.shape, full_matrices)
     if m > n:
         return adjoint_of(_wide_vjp(s, v, u, s_ct, v_ct, u_ct))
     return _wide_vjp(s, u, v, s_ct, u_ct, v_ct)
+
+
+def _like(s: Any, u: Any) -> Any:
+    """Singular values, which are real, in the dtype of vectors."""
+    return cast(s, dtype=u.dtype) if u.dtype in COMPLEX else s
 
 
 def _wide_vjp(s: Any, u: Any, v: Any, s_ct: Any, u_ct: Any, v_ct: Any) -> Any:
@@ -103,7 +90,7 @@ def _wide_vjp(s: Any, u: Any, v: Any, s_ct: Any, u_ct: Any, v_ct: Any) -> Any:
     within_v = matmul(first, first_ct, adjoint_a=True)
     of_v = differences * within_v
     of_u, of_v = of_u + adjoint_of(of_u), of_v + adjoint_of(of_v)
-    inner = diag(real_part(s_ct)) + of_u * expand_dims(s, axis=-2) + expand_dims(s, axis=-1) * of_v
+    inner = diag(s_ct) + of_u * expand_dims(s, axis=-2) + expand_dims(s, axis=-1) * of_v
     if u.dtype in COMPLEX:
         phases = diag_part(within_v)
         inner = inner + diag((conj(phases) - phases) * safe_reciprocal(s) * 0.5)
@@ -117,14 +104,13 @@ def _wide_vjp(s: Any, u: Any, v: Any, s_ct: Any, u_ct: Any, v_ct: Any) -> Any:
     return gradient + matmul(u * inverse, outside, adjoint_b=True)
 
 
-def _svd_jvp(t: Any, x_spec: Spec, y: Any, full_matrices: bool) -> Any:
+def _svd_jvp(t: Any, x_spec: Spec, s: Any, u: Any, v: Any, full_matrices: bool) -> tuple[Any, Any, Any]:
     _check_differentiable(x_spec.shape, full_matrices)
     m, n = x_spec.shape[-2:]
-    s, u, v = _parts(y, x_spec.shape, full_matrices)
     if m > n:
-        moved_s, moved_v, moved_u = _wide_jvp(adjoint_of(t), s, v, u)
-        return _packed(moved_s, moved_u, moved_v)
-    return _packed(*_wide_jvp(t, s, u, v))
+        moved_s, moved_v, moved_u = _wide_jvp(adjoint_of(t), _like(s, u), v, u)
+        return moved_s, moved_u, moved_v
+    return _wide_jvp(t, _like(s, u), u, v)
 
 
 def _wide_jvp(t: Any, s: Any, u: Any, v: Any) -> tuple[Any, Any, Any]:
@@ -148,7 +134,7 @@ def _wide_jvp(t: Any, s: Any, u: Any, v: Any) -> tuple[Any, Any, Any]:
             second = _columns(v, k, None)
             turned = -matmul(first, matmul(moved, second, adjoint_a=True))
             moved = concat(moved, turned, axis=-1)
-    return real_part(diagonal), matmul(u, of_u), moved
+    return real(diagonal) if u.dtype in COMPLEX else diagonal, matmul(u, of_u), moved
 
 
 def _separated(m: int, n: int, *lead: int) -> Any:
@@ -170,34 +156,25 @@ def _separated(m: int, n: int, *lead: int) -> Any:
         sample(_separated(3, 2), full_matrices=True),
         sample(np.zeros((0, 2))),
     ],
-    tf=(by_hand("linalg.svd", "an op has one result"),),
-    workspace=lambda x, full_matrices: 6 * x.nbytes + 2 * _svd_spec(x, full_matrices=full_matrices).nbytes,
+    results="s u v",
+    tf=(by_hand("linalg.svd", "compute_uv chooses between two ops"),),
+    workspace=lambda x, full_matrices: 6 * x.nbytes + sum(y.nbytes for y in _svd_spec(x, full_matrices=full_matrices)),
     work=lambda x, **_: 6 * x.size * min(x.shape[-2:]),
     traits=[Trait.PHASES],
     reach=Reach.MATRICES,
 )
-def svd(xp: Any, x: Any, *, full_matrices: bool = False) -> Any:
-    """Singular values s in descending order and vectors U and V of matrices [..., m, n]: U diag(s) Vᴴ = x.
+def svd(xp: Any, x: Any, *, full_matrices: bool = False) -> tuple[Any, Any, Any]:
+    """Singular values s [..., k] in descending order and vectors U [..., m, k], V [..., n, k]: U diag(s) Vᴴ = x.
 
-    The result [..., 1 + m + n, w] has s as its first row, then the m rows of U, then the n rows of V. With k = min(m,
-    n), s has k elements, U and V have k columns and w = k. `full_matrices`: U has m columns and V n, w is the larger
-    of both, and there are zeros on the right of shorter rows. The gradient of complex vectors takes U's phases for
-    fixed (V's if m > n). Values are NaN for matrices with NaN.
+    x are matrices [..., m, n], and k is the smaller of m and n. `full_matrices`: U has m columns and V n. The gradient
+    of complex vectors takes U's phases for fixed (V's if m > n). Values are NaN for matrices with NaN.
 
     Raises:
         UnimplementedError: A derivative with `full_matrices` of matrices with |m - n| > 1.
     """
     u, s, adjoint = decompositions.svd(xp, x, full_matrices=full_matrices)
     v = xp.swapaxes(adjoint, -1, -2)
-    parts = (s[..., None, :], u, v.conj() if x.dtype in COMPLEX else v)
-    m, n = x.shape[-2:]
-    result = xp.zeros((*x.shape[:-2], 1 + m + n, max(_lengths(x.shape, full_matrices))), x.dtype)
-    row = 0
-    for part in parts:
-        end = row + part.shape[-2]
-        result[..., row:end, : part.shape[-1]] = part
-        row = end
-    return result
+    return s, u, v.conj() if x.dtype in COMPLEX else v
 
 
 # ------------------------------------------------------------------------------------------------------- values alone
@@ -206,21 +183,20 @@ def _svdvals_spec(x: Spec) -> Spec:
     return Spec.of((*x.shape[:-2], min(x.shape[-2:])), REAL_OF.get(x.dtype, x.dtype))
 
 
-def _svdvals_vjp(ct: Any, x: Any, x_spec: Spec) -> Any:
-    _, u, v = _parts(svd(x), x_spec.shape, full_matrices=False)
-    scale = cast(ct, dtype=x_spec.dtype) if x_spec.dtype in COMPLEX else ct
-    return matmul(u * expand_dims(scale, axis=-2), v, adjoint_b=True)
+def _svdvals_vjp(ct: Any, u: Any, v: Any) -> Any:
+    k = ct.shape[-1]
+    return matmul(_columns(u, None, k) * expand_dims(_like(ct, u), axis=-2), _columns(v, None, k), adjoint_b=True)
 
 
 def _svdvals_jvp(t: Any, x: Any, x_spec: Spec) -> Any:
-    _, u, v = _parts(svd(x), x_spec.shape, full_matrices=False)
+    _, u, v = svd(x)
     diagonal = reduce_sum((conj(u) if x_spec.dtype in COMPLEX else u) * matmul(t, v), axis=-2)
     return real(diagonal) if x_spec.dtype in COMPLEX else diagonal
 
 
 @op(
     infer=_svdvals_spec,
-    vjp=_svdvals_vjp,
+    vjp=lambda ct, x: _svdvals_vjp(ct, *svd(x)[1:]),
     jvp=_svdvals_jvp,
     batch=stacked,
     samples=lambda: [sample(_separated(2, 2)), sample(_separated(2, 3, 2)), sample(np.zeros((0, 2)))],

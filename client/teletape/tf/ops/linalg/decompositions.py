@@ -16,8 +16,7 @@ from teletape.core.tensors import dtypes
 from teletape.core.tensors.tensor import Tensor
 from teletape.tf.ops.linalg.diagonals import set_diag
 from teletape_engine.catalogue.namespace import ops
-from teletape_engine.errors import InvalidArgumentError
-from teletape_engine.spec import INDEX, finfo
+from teletape_engine.spec import finfo
 
 
 # ---------------------------------------------------------------------------------------------------------- QR and LU
@@ -31,53 +30,16 @@ class Qr(NamedTuple):
 def qr(input: to.TensorInput, full_matrices: bool = False, name: str | None = None) -> Qr:
     """Orthonormal columns q [..., m, k] and upper triangular r [..., k, n] of matrices, k = min(m, n).
 
-    By hand: an op has one result; of a wide matrix the left part is factorised. With `full_matrices` k is m; if
-    m > n, a gradient raises UnimplementedError.
+    By hand: float16 is computed in float32, and so are its derivatives. With `full_matrices` k is m; if m > n, a
+    gradient raises UnimplementedError.
 
     Example:
         tf.linalg.qr(np.ones([4, 4], np.float32))
     """
     x = convert_to_tensor(input)
-    if x.ndim < 2:
-        raise InvalidArgumentError(f"Input tensor 0 must have rank >= 2, got {x.ndim}")
-    if x.dtype is dtypes.float16:  # computed in float32, as are its derivatives
+    if x.dtype is dtypes.float16:
         return Qr(*(cast(factor, dtypes.float16) for factor in qr(cast(x, dtypes.float32), full_matrices)))
-    rows, columns = x.shape.as_list()[-2:]
-    factors = call(ops.qr, (x[..., :rows] if rows < columns else x,), full_matrices=bool(full_matrices))
-    q, r = factors[..., :rows, :], call(ops.matrix_transpose, (factors[..., rows:, :],), conjugate=True)
-    if rows < columns:
-        others = call(ops.matmul, (q, x[..., rows:]), adjoint_a=True)
-        r = call(ops.concat, (r, others), axis=-1)
-    return Qr(q, r)
-
-
-class Lu(NamedTuple):
-    """The result of lu: L below the diagonal, U on and above it, and the permutation of the rows."""
-
-    lu: Tensor
-    p: Tensor
-
-
-def lu(input: to.TensorInput, output_idx_type: Any = np.int32, name: str | None = None) -> Lu:
-    """The LU factors [..., n, n] of matrices, and the permutation p [..., n]: row i of L U is row p[i] of the matrix.
-
-    By hand: an op has one result. TensorFlow has no gradient of it; here it has one.
-
-    Raises:
-        InvalidArgumentError: A matrix is singular or not square; another `output_idx_type` than int32 and int64.
-
-    Example:
-        tf.linalg.lu([[1.0, 2.0], [4.0, 4.0]])
-    """
-    index = to.dtype(output_idx_type)
-    if index not in INDEX:
-        raise InvalidArgumentError(
-            f"Value for attr 'output_idx_type' of {index.name} is not in the list of allowed values: int32, int64"
-        )
-    both = call(ops.lu, (convert_to_tensor(input),))
-    first = both[..., 0, :]
-    order = call(ops.real, (first,)) if first.dtype.is_complex else first
-    return Lu(both[..., 1:, :], call(ops.cast, (order,), dtype=index))
+    return Qr(*call(ops.qr, (x,), full_matrices=bool(full_matrices)))
 
 
 def _lu_arguments(lower_upper: Any, perm: Any) -> tuple[Tensor, Tensor]:
@@ -178,7 +140,7 @@ def eigvals(tensor: to.TensorInput, name: str | None = None) -> Tensor:
 def svd(tensor: to.TensorInput, full_matrices: bool = False, compute_uv: bool = True, name: str | None = None) -> Any:
     """Singular values s [..., k] in descending order and vectors u [..., m, k], v [..., n, k]: u diag(s) vᴴ.
 
-    By hand: an op has one result.
+    By hand: `compute_uv` chooses between two ops.
 
     Args:
         tensor: Matrices [..., m, n]; k is the smaller of m and n.
@@ -195,12 +157,8 @@ def svd(tensor: to.TensorInput, full_matrices: bool = False, compute_uv: bool = 
     x = convert_to_tensor(tensor)
     if not compute_uv:
         return call(ops.svdvals, (x,))
-    both = call(ops.svd, (x,), full_matrices=bool(full_matrices))
-    m, n = x.shape.as_list()[-2:]
-    k = min(m, n)
-    of_u, of_v = (m, n) if full_matrices else (k, k)
-    s = both[..., 0, :k]
-    return call(ops.real, (s,)) if s.dtype.is_complex else s, both[..., 1 : 1 + m, :of_u], both[..., 1 + m :, :of_v]
+    s, u, v = call(ops.svd, (x,), full_matrices=bool(full_matrices))
+    return s, u, v
 
 
 # --------------------------------------------------------------------------------------------- inverses and functions

@@ -88,7 +88,7 @@ class LogMatrixDeterminant(NamedTuple):
 def slogdet(input: to.TensorInput, name: str | None = None) -> LogMatrixDeterminant:
     """Signs and logarithms of the absolute values of the determinants of matrices [..., n, n].
 
-    By hand: an op has one result. For complex matrices both are complex, and the sign has a gradient, which it has not
+    By hand: several ops. For complex matrices both are complex, and the sign has a gradient, which it has not
     in TensorFlow.
 
     Example:
@@ -166,7 +166,7 @@ def normalize(
 ) -> tuple[Tensor, Tensor]:
     """The tensor divided by its norm, and the norm, with the axes of length 1; the arguments are those of `norm`.
 
-    By hand: an op has one result.
+    By hand: several ops.
 
     Example:
         tf.linalg.normalize([3.0, 4.0])

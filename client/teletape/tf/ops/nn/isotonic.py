@@ -24,7 +24,7 @@ class IsotonicRegression(NamedTuple):
 def isotonic_regression(inputs: to.TensorInput, decreasing: bool = True, axis: to.IntInput = -1) -> IsotonicRegression:
     """The sequences along an axis that never rise (never fall) and are nearest to the inputs, by the sum of squares.
 
-    By hand: an op has one result. The gradient of an element is spread evenly over its segment.
+    By hand: it returns the segments too. The gradient of an element is spread evenly over its segment.
 
     Args:
         inputs: Real numbers; int8 and int16 are computed in float32, other integers in float64.

@@ -19,7 +19,7 @@ def moments(
 ) -> tuple[Tensor, Tensor]:
     """Mean and variance over `axes`; `shift` has no effect. 16-bit floats are computed in float32.
 
-    By hand: an op has one result.
+    By hand: several ops.
 
     Example:
         tf.nn.moments([1.0, 3.0], axes=[0])
@@ -44,7 +44,7 @@ def weighted_moments(
 ) -> tuple[Tensor, Tensor]:
     """Mean and variance over `axes` of elements that count `frequency_weights` times; those broadcast with x.
 
-    By hand: an op has one result. 16-bit floats are computed in float32.
+    By hand: several ops. 16-bit floats are computed in float32.
 
     Example:
         tf.nn.weighted_moments([1.0, 3.0], axes=[0], frequency_weights=[3.0, 1.0])
