@@ -113,6 +113,7 @@ openapi: $(INSTALLED) ## export openapi/openapi.json
 	$(BIN)/python scripts/openapi_document.py $(ARGS)
 
 reference: $(INSTALLED) ## write docs/reference.md, derived functions, stubs, and the service client's methods
+	$(BIN)/python scripts/functions.py $(ARGS)
 	$(BIN)/python scripts/reference.py $(ARGS)
 
 layout: $(INSTALLED) ## write the layout in docs/design.md from the packages' docstrings

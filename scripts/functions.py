@@ -1,7 +1,8 @@
 """Writes client/teletape/_generated: one Python function for each record of a TensorFlow function in the catalogue.
 
-Run by `make reference`, after a change of an op or of its record. The text is plain Python: a call costs no more than
-that of a function written by hand, and debuggers, mypy and editors see ordinary functions.
+Run by `make reference`, after a change of an op or of its record, and before the rest of it, which imports the SDK and
+may need a new function. With --check nothing is written. The text is plain Python: a call costs no more than that of a
+function written by hand, and debuggers, mypy and editors see ordinary functions.
 """
 
 from __future__ import annotations
@@ -291,3 +292,9 @@ def _attribute(op: Op, argument: Argument) -> str:
         Conversion.AXIS: [argument.of],
     }
     return f"to.{conversion.value}({', '.join([name, *also_read.get(conversion, [])])})"
+
+
+if __name__ == "__main__" and "--check" not in sys.argv:
+    for file, written in files().items():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(written, encoding="utf-8")

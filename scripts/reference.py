@@ -47,10 +47,9 @@ if __name__ == "__main__":
     if sys.argv[1:] == ["--check"]:
         names = stale()
         sys.exit(f"{', '.join(names)}: not current: make reference" if names else 0)
-    for first in (functions, public_surface):  # each in a process of its own: what follows imports what it has written
-        if first.__name__ not in sys.argv:
-            _write(first.files())
-            sys.exit(subprocess.call([sys.executable, *sys.argv, first.__name__]))
+    _write(public_surface.files())  # first: the examples of a new name need it
+    if "--again" not in sys.argv:
+        sys.exit(subprocess.call([sys.executable, *sys.argv, "--again"]))
     texts = written()
     for path in _others(texts):
         path.unlink()

@@ -120,6 +120,7 @@ from teletape._generated.segment import unsorted_segment_prod as unsorted_segmen
 from teletape._generated.segment import unsorted_segment_sqrt_n as unsorted_segment_sqrt_n
 from teletape._generated.shapes.index import unsorted_segment_sum as unsorted_segment_sum
 from teletape._generated.shapes.rearrange import invert_permutation as invert_permutation
+from teletape._generated.sorting import top_k as top_k
 from teletape.tf.ops.arrays.counting import bincount as bincount
 from teletape.tf.ops.arrays.counting import confusion_matrix as confusion_matrix
 from teletape.tf.ops.arrays.segments import segment_max as segment_max
@@ -129,7 +130,6 @@ from teletape.tf.ops.arrays.segments import segment_prod as segment_prod
 from teletape.tf.ops.arrays.segments import segment_sum as segment_sum
 from teletape.tf.ops.arrays.sorting import approx_max_k as approx_max_k
 from teletape.tf.ops.arrays.sorting import approx_min_k as approx_min_k
-from teletape.tf.ops.arrays.sorting import top_k as top_k
 from teletape.tf.ops.arrays.sums import accumulate_n as accumulate_n
 from teletape.tf.ops.arrays.sums import polyval as polyval
 from teletape.tf.ops.arrays.sums import scalar_mul as scalar_mul

@@ -33,6 +33,7 @@ from teletape._generated.nn.normalization import local_response_normalization as
 from teletape._generated.nn.normalization import local_response_normalization as lrn
 from teletape._generated.nn.normalization import softsign as softsign
 from teletape._generated.nn.normalization import zero_fraction as zero_fraction
+from teletape._generated.sorting import top_k as top_k
 from teletape.extras.sparse_tensors.ctc import collapse_repeated as collapse_repeated
 from teletape.extras.sparse_tensors.ctc import ctc_beam_search_decoder as ctc_beam_search_decoder
 from teletape.extras.sparse_tensors.ctc import ctc_greedy_decoder as ctc_greedy_decoder
@@ -42,7 +43,6 @@ from teletape.extras.sparse_tensors.lookups import embedding_lookup_sparse as em
 from teletape.extras.sparse_tensors.lookups import safe_embedding_lookup_sparse as safe_embedding_lookup_sparse
 from teletape.tf.ops.arrays.sorting import approx_max_k as approx_max_k
 from teletape.tf.ops.arrays.sorting import approx_min_k as approx_min_k
-from teletape.tf.ops.arrays.sorting import top_k as top_k
 from teletape.tf.ops.nn.attention import scaled_dot_product_attention as scaled_dot_product_attention
 from teletape.tf.ops.nn.candidates import all_candidate_sampler as all_candidate_sampler
 from teletape.tf.ops.nn.candidates import compute_accidental_hits as compute_accidental_hits

@@ -5,7 +5,7 @@ Written by `make reference` from the catalogue: change the ops' records there, n
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from teletape.core.calls import arguments as to
 from teletape.core.calls import checks
@@ -17,8 +17,16 @@ from teletape_engine.catalogue.namespace import ops
 
 _ARGSORT = ops.argsort
 _SORT = ops.sort
+_TOP_K = ops.top_k
 _SEARCHSORTED = ops.searchsorted
 _BUCKETIZE = ops.bucketize
+
+
+class TopKV2(NamedTuple):
+    """The results of top_k."""
+
+    values: Tensor
+    indices: Tensor
 
 
 def argsort(
@@ -49,6 +57,22 @@ def sort(
         values = to.tensor(values)
         checks.known_direction(values, direction)
         return call(_SORT, (values,), axis=to.whole(axis), direction=direction)
+    except BaseException as error:
+        report(error)
+        raise
+
+
+def top_k(
+    input: to.TensorInput,
+    k: to.IntInput = 1,
+    sorted: Any = True,
+    index_type: to.DTypeInput = dtypes.int32,
+    name: str | None = None,
+) -> TopKV2:
+    """The k largest elements along the last axis, the largest first, and their indices; equal ones by their index."""
+    try:
+        input = to.tensor(input)
+        return TopKV2(*call(_TOP_K, (input,), k=to.whole(k), index_type=to.dtype(index_type)))
     except BaseException as error:
         report(error)
         raise

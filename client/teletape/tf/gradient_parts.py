@@ -158,7 +158,7 @@ class _Taking:
         if self._top is not None:
             whole = reshape(gradient, [-1])
             size = whole.shape.as_list()[0]
-            indices = call(ops.top_k, (abs(whole),), k=min(self._top, size))
+            _, indices = call(ops.top_k, (abs(whole),), k=min(self._top, size))
         else:
             indices = constant(np.array(self._rows, np.int32))
         values = gather(whole, indices)

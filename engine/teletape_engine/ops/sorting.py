@@ -11,18 +11,31 @@ from teletape_engine.catalogue.attributes import Axis
 from teletape_engine.catalogue.define import check_dtypes, on_gpu, op, sample
 from teletape_engine.catalogue.families import batch_all, batch_axes, composite
 from teletape_engine.catalogue.namespace import ops
-from teletape_engine.catalogue.op import Reach
+from teletape_engine.catalogue.op import Reach, Trait
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE, NOT_REGISTERED
 from teletape_engine.catalogue.signature import Conversion, by_hand, function
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.shapes.cast import cast
 from teletape_engine.ops.shapes.index import gather
 from teletape_engine.ops.shapes.shape import reshape, transpose
-from teletape_engine.spec import BOOL, DTYPES, FLOATING, INDEX, INTEGER, DType, Spec, axis_in, shape_text, wide
+from teletape_engine.spec import (
+    BOOL,
+    DTYPES,
+    FLOATING,
+    INDEX,
+    INTEGER,
+    KERNEL_NAMES,
+    DType,
+    Spec,
+    axis_in,
+    shape_text,
+    wide,
+)
 
 REAL = FLOATING | INTEGER
 _I32, _F64 = DTYPES["int32"], DTYPES["float64"]
 _BUCKETS = frozenset(DTYPES[name] for name in ("int32", "int64", "float32", "float64"))
+_TOP_INDEX = INDEX | {DTYPES["int16"]}
 _DIRECTIONS = ("ASCENDING", "DESCENDING")
 _TIES = np.array([[2.0, 1.0, 2.0, 0.5], [0.0, 3.0, 1.0, 3.0]])
 
@@ -130,32 +143,65 @@ def sort(xp: Any, x: Any, *, axis: Axis = -1, direction: str = "ASCENDING") -> A
     return xp.ascontiguousarray(xp.flip(ordered, axis)) if direction == "DESCENDING" else ordered
 
 
-def _top_spec(x: Spec, *, k: int) -> Spec:
+def _top_spec(x: Spec, *, k: int, index_type: DType) -> tuple[Spec, Spec]:
     check_dtypes("TopKV2", (x,), REAL)
+    if index_type not in _TOP_INDEX:
+        raise InvalidArgumentError(
+            f"Value for attr 'index_type' of {KERNEL_NAMES[index_type]} is not in the list of allowed values: int16, "
+            "int32, int64"
+        )
     if not x.ndim:
         raise InvalidArgumentError("input must be >= 1-D, got shape []")
     if k < 0:
         raise InvalidArgumentError(f"Need k >= 0, got {k}")
     if x.shape[-1] < k:
         raise InvalidArgumentError(f"input must have at least k columns. Had {x.shape[-1]}, needed {k}")
-    return Spec.of((*x.shape[:-1], k), _I32)
+    values = x.with_shape((*x.shape[:-1], k))
+    return values, values.with_dtype(index_type)
+
+
+def _top_vjp(ct: Any, x_spec: Spec, indices: Any) -> Any:
+    values_ct, _ = ct
+    last = x_spec.ndim - 1
+    places = _gatherable(indices)
+    return ops.unsorted_segment_sum(values_ct, places, num_segments=x_spec.shape[-1], axis=last, batch_dims=last)
+
+
+def _gatherable(indices: Any) -> Any:
+    return indices if indices.dtype in INDEX else cast(indices, dtype=_I32)
 
 
 @op(
     infer=_top_spec,
-    vjp=NON_DIFFERENTIABLE,
+    vjp=_top_vjp,
+    jvp=lambda t, indices: (taken_along(t, _gatherable(indices), axis=-1), None),
     batch=lambda record, args, batched, attrs: record(*args, **attrs),
-    samples=[sample((2, 5), k=2), sample(_TIES, k=3), sample((3,), k=0), sample((2, 2, 3), k=3, seed=1)],
+    samples=[
+        sample((2, 5), k=2),
+        sample(_TIES.astype(np.int64), k=3),
+        sample((3,), k=0),
+        sample((2, 2, 3), k=3, index_type=DTYPES["int16"], seed=1),
+    ],
     op_type="TopKV2",
-    tf=(by_hand("math.top_k nn.top_k", "an op has one result"),),
+    results="values indices",
+    tf=(
+        function(
+            "math.top_k nn.top_k",
+            Conversion.TENSOR("input"),
+            Conversion.INT("k", 1),
+            Conversion.IGNORED("sorted", True),
+            Conversion.DTYPE("index_type", _I32),
+            named="TopKV2",
+        ),
+    ),
     workspace=lambda x, **_: 3 * 8 * x.size,
+    traits=[Trait.SELECTS],
+    reach=Reach.LINES,
 )
-def top_k(xp: Any, x: Any, *, k: int = 1) -> Any:
-    """The indices along the last axis of the k largest elements, the largest first, as int32.
-
-    Equal elements in their order.
-    """
-    return xp.ascontiguousarray(_order(xp, x, -1, descending=True)[..., :k])
+def top_k(xp: Any, x: Any, *, k: int = 1, index_type: DType = DTYPES["int32"]) -> tuple[Any, Any]:
+    """The k largest elements along the last axis, the largest first, and their indices; equal ones by their index."""
+    places = _order(xp, x, -1, descending=True)[..., :k]
+    return xp.take_along_axis(x, places, axis=-1), places.astype(index_type)
 
 
 # ---------------------------------------------------------------------------------------------------------- searching
@@ -239,72 +285,43 @@ def bucketize(x: Any, boundaries: Any) -> Any:
 
 
 # --------------------------------------------------------------------------------------------------- different elements
-def _unique_spec(x: Spec) -> Spec:
+def _unique_spec(x: Spec, *, index_type: DType) -> tuple[Spec, Spec, Spec]:
     check_dtypes("Unique", (x,), REAL | {BOOL})
     if x.ndim != 1:
         raise InvalidArgumentError("unique expects a 1D vector.")
-    return x
+    return x, x.with_dtype(index_type), x.with_dtype(index_type)
 
 
-_REPEATED = [sample(np.array([3.0, 1.0, 3.0, 2.0, 1.0])), sample((4,)), sample(np.zeros((0,)))]
-
-
-def _first_places(xp: Any, x: Any) -> tuple[Any, Any]:
-    """Where each different element comes first, in that order; and for each element the number of its kind.
-
-    Each nan is a kind of its own.
-    """
-    values = x.astype(wide(x.dtype), copy=False)
-    _, first, kinds = xp.unique(values, return_index=True, return_inverse=True, equal_nan=False)
-    order = xp.argsort(first)
-    number = xp.empty_like(order)
-    number[order] = xp.arange(len(order))
-    return first[order], number[kinds.reshape(-1)]
+_STRINGS = "strings are compared on the caller's side"
 
 
 @op(
     infer=_unique_spec,
     vjp=NOT_REGISTERED,
     batch=None,
-    samples=_REPEATED,
+    samples=[
+        sample(np.array([3.0, 1.0, 3.0, 2.0, 1.0])),
+        sample((4,), index_type=DTYPES["int64"]),
+        sample(np.zeros((0,))),
+    ],
     op_type="Unique",
+    results="y idx count",
     dynamic=True,
-    tf=(by_hand("unique", "an op has one result"), by_hand("unique_with_counts", "an op has one result")),
-    workspace=lambda x: 6 * 8 * x.size,
+    tf=(by_hand("unique", _STRINGS), by_hand("unique_with_counts", _STRINGS)),
+    workspace=lambda x, **_: 6 * 8 * x.size,
 )
 @on_gpu(waits="the number of different elements")
-def unique(xp: Any, x: Any) -> Any:
-    """The different elements of a vector, in the order in which they come first; their number depends on the values."""
-    return x[_first_places(xp, x)[0]]
+def unique(xp: Any, x: Any, *, index_type: DType = DTYPES["int32"]) -> tuple[Any, Any, Any]:
+    """The different elements y of a vector in the order in which they come first, and how often each of them comes.
 
-
-@op(
-    infer=lambda x: _unique_spec(x).with_dtype(_I32),
-    vjp=NOT_REGISTERED,
-    batch=lambda record, args, batched, attrs: ops.stack(
-        *[record(ops.strided_slice(args[0], index=(k,))) for k in range(args[0].shape[0])]
-    ),
-    samples=_REPEATED,
-    op_type="Unique",
-    workspace=lambda x: 6 * 8 * x.size,
-)
-@on_gpu(waits="the number of different elements")
-def unique_places(xp: Any, x: Any) -> Any:
-    """For each element of a vector its place among the different elements, as `unique` lists them: int32."""
-    return _first_places(xp, x)[1].astype(_I32)
-
-
-@op(
-    infer=lambda x: _unique_spec(x).with_dtype(_I32),
-    vjp=NOT_REGISTERED,
-    batch=None,
-    samples=_REPEATED,
-    op_type="UniqueWithCounts",
-    dynamic=True,
-    workspace=lambda x: 6 * 8 * x.size,
-)
-@on_gpu(waits="the number of different elements")
-def unique_counts(xp: Any, x: Any) -> Any:
-    """How often each of the different elements of a vector comes, in the order of `unique`: int32."""
-    first, number = _first_places(xp, x)
-    return xp.bincount(number, minlength=len(first)).astype(_I32)
+    Between both: for each element of the vector its place in y. The number of different elements depends on the values;
+    each nan is one of its own.
+    """
+    values = x.astype(wide(x.dtype), copy=False)
+    _, first, kinds, count = xp.unique(
+        values, return_index=True, return_inverse=True, return_counts=True, equal_nan=False
+    )
+    order = xp.argsort(first)
+    number = xp.empty_like(order)
+    number[order] = xp.arange(len(order))
+    return x[first[order]], number[kinds.reshape(-1)].astype(index_type), count[order].astype(index_type)

@@ -114,6 +114,26 @@ def test_explanations_lead_through_the_call(session):
     assert late.facts["explanations"][0]["code"] == "computed_after_tape"
 
 
+def test_a_result_of_integers_has_no_gradient_and_says_why(session):
+    run(session, Call("top_k", ("e",), ("largest", "places")), Call("cast", ("places",), ("p",), {"dtype": "float64"}))
+    np.testing.assert_array_equal(value(session, "places"), [1])
+    (answer,) = run(session, Explain("t", ("p",), ("a",)))
+    (explanation,) = answer.facts["explanations"]
+    assert (explanation["code"], explanation["op"]) == ("integer_or_bool", "top_k.indices")
+    assert explanation["message"] == "op 'top_k.indices' turns float64 into int32, which has no gradient"
+    along = VECTORS[:, 1]
+    np.testing.assert_allclose(np.diag(gradient(session, of=("largest",))), along**2, atol=1e-12)
+
+
+def test_shapes_that_values_decide_are_answered_for_each_result():
+    session = Session()
+    attach(session)
+    numbers = Constant("x", np.array([3, 1, 3, 3], np.int32))
+    (specs,) = run(session, numbers, Call("unique", ("x",), ("y", "i", "n"), {"index_type": "int64"}))
+    assert [spec.shape for spec in specs.specs] == [(2,), (4,), (2,)]
+    assert [value(session, name).tolist() for name in "yin"] == [[3, 1], [0, 1, 0, 0], [3, 1]]
+
+
 def test_numbers_that_are_not_finite_are_explained(session):
     infinite = Constant("i", np.array([np.inf, 1.0]))
     run(session, infinite, Call("mul", ("e", "i"), ("m",)), TapePause("t"))

@@ -22,8 +22,8 @@ from teletape._generated.reduce import (
     reduce_sum,
 )
 from teletape._generated.shapes.shape import transpose
+from teletape._generated.sorting import top_k
 from teletape.extras.onnx.operators import operator
-from teletape.tf.ops.arrays.sorting import top_k
 
 
 def _reduction(name: str, function: Callable[..., Any], since_inputs: int = 18) -> None:

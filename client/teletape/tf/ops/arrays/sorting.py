@@ -1,6 +1,6 @@
 """TensorFlow's functions of order whose result is a tuple, or depends on how often an element is repeated.
 
-By hand: an op has one result, and its shape must not depend on the values of an attribute.
+By hand: strings are compared here, axes are moved, and a result's shape must not depend on the values of an attribute.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from teletape._generated.shapes.cast import cast
 from teletape._generated.shapes.shape import reshape, transpose
 from teletape.core.calls import arguments as to
 from teletape.core.calls.dispatch import call, constant, convert_to_tensor
@@ -21,13 +20,6 @@ from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.spec import KERNEL_NAMES, axis_in
 
 _APPROXIMATED: Final = (dtypes.float16, dtypes.bfloat16, dtypes.float32)
-
-
-class TopKV2(NamedTuple):
-    """The result of top_k."""
-
-    values: Tensor
-    indices: Tensor
 
 
 class ApproxTopK(NamedTuple):
@@ -50,33 +42,6 @@ class UniqueWithCounts(NamedTuple):
     y: Tensor
     idx: Tensor
     count: Tensor  # type: ignore[assignment]  # TensorFlow's name; a tuple has a method of that name
-
-
-def top_k(
-    input: to.TensorInput,
-    k: to.IntInput = 1,
-    sorted: bool = True,
-    index_type: to.DTypeInput = dtypes.int32,
-    name: str | None = None,
-) -> TopKV2:
-    """The k largest elements along the last axis and their indices, the largest first, equal ones by their index.
-
-    Args:
-        input: [..., n] real numbers.
-        k: The number of elements; at most n.
-        sorted: Accepted, without effect: they are always in order.
-        index_type: The dtype of the indices.
-        name: Accepted, without effect.
-
-    Raises:
-        InvalidArgumentError: k is larger than n, or negative.
-
-    Example:
-        tf.math.top_k([1.0, 3.0, 2.0], k=2)
-    """
-    tensor = convert_to_tensor(input)
-    places = call(ops.top_k, (tensor,), k=to.whole(k))
-    return TopKV2(_along_last(tensor, places), cast(places, index_type))
 
 
 def approx_max_k(
@@ -125,12 +90,6 @@ def approx_min_k(
     return _of_axis(operand, k, reduction_dimension, largest=False)
 
 
-def _along_last(tensor: Tensor, places: Tensor) -> Tensor:
-    """The elements at indices along the last axis, row by row."""
-    last = tensor.ndim - 1
-    return call(ops.gather, (tensor, places), axis=last, batch_dims=last) if last else entries_at(tensor, places)
-
-
 def _of_axis(operand: Any, k: Any, reduction_dimension: Any, *, largest: bool) -> ApproxTopK:
     tensor = convert_to_tensor(operand)
     if tensor.dtype not in _APPROXIMATED:
@@ -141,8 +100,8 @@ def _of_axis(operand: Any, k: Any, reduction_dimension: Any, *, largest: bool) -
     axis, last = axis_in(to.whole(reduction_dimension), tensor.ndim), tensor.ndim - 1
     order = [*range(axis), *range(axis + 1, tensor.ndim), axis]
     moved = transpose(tensor, order) if axis != last else tensor
-    places = call(ops.top_k, (moved if largest else -moved,), k=to.whole(k))
-    values = _along_last(moved, places)
+    values, places = call(ops.top_k, (moved if largest else -moved,), k=to.whole(k))
+    values = values if largest else -values
     if axis == last:
         return ApproxTopK(values, places)
     back = [order.index(number) for number in range(tensor.ndim)]
@@ -178,8 +137,7 @@ def unique_with_counts(
 def _kinds(x: Any, out_idx: Any) -> UniqueWithCounts:
     tensor = convert_to_tensor(x)
     if tensor.dtype is not dtypes.string:
-        idx, count = call(ops.unique_places, (tensor,)), call(ops.unique_counts, (tensor,))
-        return UniqueWithCounts(call(ops.unique, (tensor,)), cast(idx, out_idx), cast(count, out_idx))
+        return UniqueWithCounts(*call(ops.unique, (tensor,), index_type=to.dtype(out_idx)))
     if tensor.ndim != 1:
         raise InvalidArgumentError("unique expects a 1D vector.")
     values = tensor.numpy().tolist()

@@ -127,7 +127,9 @@ def _part(chosen: Any, spec: Spec, gradient: Id, commands: list[Command]) -> _Pa
         return _Part({"value": value}, rest)
     if chosen.top is not None:
         whole = add("reshape", gradient, shape=(-1,))
-        indices = add("top_k", add("abs", whole), k=min(chosen.top, spec.size))
+        magnitudes, indices = new_id(), new_id()
+        top = {"k": min(chosen.top, spec.size)}
+        commands.append(Call("top_k", (add("abs", whole),), (magnitudes, indices), top))
         zeros = np.zeros(min(chosen.top, spec.size), spec.dtype)
     else:
         if not spec.shape or any(not 0 <= row < spec.shape[0] for row in chosen.rows):
