@@ -36,12 +36,13 @@ def batch_loop(record: Op, args: Sequence[Any], batched: Sequence[bool], attrs: 
     """The op row by row, for ops without a batched form. At least one row."""
     row = ops.strided_slice
     n = next(arg.shape[0] for arg, b in zip(args, batched, strict=True) if b)
-    return ops.stack(
-        *[
-            record(*[row(arg, index=(k,)) if b else arg for arg, b in zip(args, batched, strict=True)], **attrs)
-            for k in range(n)
-        ]
-    )
+    results = [
+        record(*[row(arg, index=(k,)) if b else arg for arg, b in zip(args, batched, strict=True)], **attrs)
+        for k in range(n)
+    ]
+    if isinstance(results[0], tuple):
+        return tuple([ops.stack(*column) for column in zip(*results, strict=True)])
+    return ops.stack(*results)
 
 
 def batch_all(args: Sequence[Any], batched: Sequence[bool]) -> list[Any]:
@@ -164,6 +165,7 @@ def composite(
     *,
     op_type: str = "",
     tf: Functions = "",
+    results: str = "y",
     samples: Samples,
     args: str = "",
     like: Sequence[int] | None = None,
@@ -180,8 +182,8 @@ def composite(
         def forward(xp: Any, *args: Any, **attrs: Any) -> Any:
             return expand(*args, **attrs)
 
-        def infer(*specs: Spec, **attrs: Any) -> Spec:
-            return trace_spec(expand, specs, attrs)  # type: ignore[no-any-return]  # a composite has one result
+        def infer(*specs: Spec, **attrs: Any) -> Any:
+            return trace_spec(expand, specs, attrs)
 
         signature = inspect.signature(expand)
         xp = inspect.Parameter("xp", inspect.Parameter.POSITIONAL_OR_KEYWORD)
@@ -194,6 +196,7 @@ def composite(
             samples=samples,
             op_type=op_type,
             tf=tf,
+            results=results,
             expand=expand,
             like=(0,) * len(array_parameters(forward)[0]) if like is None else like,
             args=args,

@@ -688,9 +688,17 @@ class _MaxPoolPick(Op):
         self, t: Array, x: Array, /, *, ksize: Ints, strides: Ints, padding: str = ..., paddings: Pairs | None = ...
     ) -> Any: ...
 
-class _MaxPoolPlaces(Op):
+class _MaxPoolWithArgmax(Op):
     def __call__(
-        self, x: Array, /, *, ksize: Ints, strides: Ints, padding: str = ..., include_batch_in_index: bool = ...
+        self,
+        x: Array,
+        /,
+        *,
+        ksize: Ints,
+        strides: Ints,
+        padding: str = ...,
+        include_batch_in_index: bool = ...,
+        index_type: DType | str = ...,
     ) -> Any: ...
 
 class _MaxPooling(Op):
@@ -770,19 +778,6 @@ class _NonMaxSuppressionPadded(Op):
         score_threshold: float = ...,
         sorted_input: bool = ...,
         canonicalized_coordinates: bool = ...,
-    ) -> Any: ...
-
-class _NonMaxSuppressionScores(Op):
-    def __call__(
-        self,
-        boxes: Array,
-        scores: Array,
-        /,
-        *,
-        max_output_size: int,
-        iou_threshold: float = ...,
-        score_threshold: float = ...,
-        soft_nms_sigma: float = ...,
     ) -> Any: ...
 
 class _Nonzero(Op):
@@ -1490,7 +1485,7 @@ class Ops:
     max_pool: Final[_MaxPool]
     max_pool_backprop: Final[_MaxPoolBackprop]
     max_pool_pick: Final[_MaxPoolPick]
-    max_pool_places: Final[_MaxPoolPlaces]
+    max_pool_with_argmax: Final[_MaxPoolWithArgmax]
     max_pooling: Final[_MaxPooling]
     maximum: Final[_Maximum]
     minimum: Final[_Minimum]
@@ -1504,7 +1499,6 @@ class Ops:
     non_max_suppression: Final[_NonMaxSuppression]
     non_max_suppression_overlaps: Final[_NonMaxSuppressionOverlaps]
     non_max_suppression_padded: Final[_NonMaxSuppressionPadded]
-    non_max_suppression_scores: Final[_NonMaxSuppressionScores]
     nonzero: Final[_Nonzero]
     not_equal: Final[_NotEqual]
     numpy_matmul: Final[_NumpyMatmul]

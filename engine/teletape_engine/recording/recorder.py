@@ -294,15 +294,17 @@ class Recorder(Runtime):
             specs = tuple([value.spec for value in inputs])
         return inputs, bind(op, specs, attrs)
 
-    def _expand(self, bound: Bound, inputs: Sequence[Any], where: Any) -> Recorded:
+    def _expand(self, bound: Bound, inputs: Sequence[Any], where: Any) -> Any:
         assert bound.op.expand is not None
         args = [value.array if isinstance(value, Literal) else Operand(self, value) for value in inputs]
         provenance = self.provenance
         before, provenance.where = provenance.where, where  # as `at_call_site`, without its microsecond
         try:
-            result: Operand = bound.op.expand(*args, **bound.attrs)
+            result = bound.op.expand(*args, **bound.attrs)
         finally:
             provenance.where = before
+        if bound.selects:
+            return tuple([each.value for each in result])
         if any(result is arg for arg in args):  # unchanged: still a value of its own
             return self.apply(ops.identity, (result.value,))
         return result.value

@@ -149,13 +149,12 @@ class StepLowering(Lowering):
             raise Untraceable("a number that may change")
         return self.tracer(placed)
 
-    def _expand(self, bound: Bound, inputs: Sequence[Any], where: Any) -> Value:
+    def _expand(self, bound: Bound, inputs: Sequence[Any], where: Any) -> Any:
         """A composite takes numbers as they are."""
         positions = [position for value in inputs if (position := self._free_position(value)) is not None]
         if positions:
             self._fix(*positions)
-        result: Value = super()._expand(bound, inputs, where)
-        return result
+        return super()._expand(bound, inputs, where)
 
     # ------------------------------------------------------------------------------------------------------- recorder
     def apply(self, op: Any, inputs: Sequence[Any], *args: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Windows on images whose largest element counts: grayscale dilation, and the places of the elements of max_pool."""
+"""Windows on images whose largest element counts: grayscale dilation, and max_pool with the places of its elements."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from teletape_engine.ops.shapes.cast import stop_gradient
 from teletape_engine.ops.shapes.create import ones_like
 from teletape_engine.ops.shapes.index import gather
 from teletape_engine.ops.shapes.shape import expand_dims, reshape, squeeze, transpose
-from teletape_engine.spec import DTYPES, FLOATING, INTEGER, DType, Spec, finfo, shape_text
+from teletape_engine.spec import DTYPES, FLOATING, INDEX, INTEGER, DType, Spec, finfo, shape_text
 
 REAL = FLOATING | INTEGER
 _I32, _I64 = DTYPES["int32"], DTYPES["int64"]
@@ -113,15 +113,26 @@ def dilation2d(x: Any, filters: Any, *, strides: Ints = (1, 1), rates: Ints = (1
         sample((2, 5, 4, 2), ksize=(3, 2), strides=(2, 1), padding="SAME", include_batch_in_index=True),
     ],
     op_type="MaxPoolWithArgmax",
-    tf=(by_hand("nn.max_pool_with_argmax", "an op has one result"),),
+    results="output argmax",
+    tf=(by_hand("nn.max_pool_with_argmax", "its lengths may be those of four axes"),),
 )
-def max_pool_places(
-    x: Any, *, ksize: Ints, strides: Ints, padding: str = "VALID", include_batch_in_index: bool = False
-) -> Any:
-    """The place of each window's first largest element, which max_pool returns: int64 [n, rows, columns, c].
+def max_pool_with_argmax(
+    x: Any,
+    *,
+    ksize: Ints,
+    strides: Ints,
+    padding: str = "VALID",
+    include_batch_in_index: bool = False,
+    index_type: DType = DTYPES["int64"],
+) -> tuple[Any, Any]:
+    """The largest element of each window, as max_pool, and the place of the first of them: [n, rows, columns, c].
 
     A place in the image [height, width, c] as one number, or in all images if `include_batch_in_index`.
     """
+    if index_type not in INDEX:
+        raise InvalidArgumentError(
+            f"Value for attr 'Targmax' of {index_type.name} is not in the list of allowed values: int32, int64"
+        )
     check_dtypes("MaxPoolWithArgmax", (Spec.of(x.shape, x.dtype),), REAL)
     if len(x.shape) != 4:
         raise InvalidArgumentError(f"tensor_in must be 4-dimensional, found shape {shape_text(x.shape)}")
@@ -134,4 +145,5 @@ def max_pool_places(
     else:
         numbers = ops.cumsum(reshape(ones, shape=(n, height * width * depth)), axis=1, exclusive=True)
     indices = _windows_last(reshape(numbers, shape=x.shape), ksize, strides, (1, 1), padding)
-    return at_places(indices, largest_place(elements, inside))
+    places = at_places(indices, largest_place(elements, inside))
+    return ops.max_pool(x, ksize=ksize, strides=strides, padding=padding), ops.cast(places, dtype=index_type)

@@ -24,7 +24,7 @@ BOXES: Final = np.array(
     [[0.0, 0.0, 1.0, 1.0], [0.0, 0.1, 1.0, 1.1], [0.9, 1.0, 0.0, -0.1], [0.5, 0.2, 0.9, 0.6], [0.0, 2.0, 1.0, 3.0]]
 )
 SCORES: Final = np.array([0.9, 0.75, 0.6, 0.95, 0.5])
-UNCONVERTED = "thresholds and numbers of boxes may be tensors, and there are several results"
+UNCONVERTED = "thresholds and numbers of boxes may be tensors"
 
 
 # --------------------------------------------------------------------------------------------------------------- checks
@@ -57,10 +57,13 @@ def _check_boxes(boxes: Spec, scores: Spec, max_output_size: int) -> None:
     check_count("output size", max_output_size)
 
 
-def _chosen_spec(boxes: Spec, scores: Spec, *, max_output_size: int, iou_threshold: float, **_: Any) -> Spec:
+def _chosen_spec(
+    boxes: Spec, scores: Spec, *, max_output_size: int, iou_threshold: float, **_: Any
+) -> tuple[Spec, Spec]:
     _check_boxes(boxes, scores, max_output_size)
     check_threshold(iou_threshold)
-    return Spec.of((min(max_output_size, boxes.shape[0]),), _I32)
+    places = Spec.of((min(max_output_size, boxes.shape[0]),), _I32)
+    return places, places.with_dtype(scores.dtype)
 
 
 def _overlaps_spec(overlaps: Spec, scores: Spec, *, max_output_size: int, **_: Any) -> Spec:
@@ -162,21 +165,18 @@ def suppressed(
 
 
 # ------------------------------------------------------------------------------------------------------------ one image
-_CASES: Final = (
-    {"max_output_size": 4},
-    {"max_output_size": 2, "iou_threshold": 0.1},
-    {"max_output_size": 5, "score_threshold": 0.7},
-    {"max_output_size": 5, "soft_nms_sigma": 0.5, "score_threshold": 0.2},
-)
-_SAMPLES: Final = [sample(BOXES, SCORES, **case) for case in _CASES]
-
-
 @op(
     infer=_chosen_spec,
     vjp=NOT_REGISTERED,
     batch=None,
-    samples=_SAMPLES,
+    samples=[
+        sample(BOXES, SCORES, max_output_size=4),
+        sample(BOXES, SCORES, max_output_size=2, iou_threshold=0.1),
+        sample(BOXES, SCORES, max_output_size=5, score_threshold=0.7),
+        sample(BOXES, SCORES, max_output_size=5, soft_nms_sigma=0.5, score_threshold=0.2),
+    ],
     op_type="NonMaxSuppressionV5",
+    results="places best",
     dynamic=True,
     tf=(by_hand("image.non_max_suppression image.non_max_suppression_with_scores", UNCONVERTED),),
     workspace=workspace_of,
@@ -191,43 +191,16 @@ def non_max_suppression(
     iou_threshold: float = 0.5,
     score_threshold: float = -math.inf,
     soft_nms_sigma: float = 0.0,
-) -> Any:
-    """The places of boxes [n, 4], the best of `scores` [n] first, that overlap no better one too much: int32.
+) -> tuple[Any, Any]:
+    """The places of boxes [n, 4] that overlap no better one too much, int32, and their `scores` [n], the best first.
 
     At most `max_output_size`, with scores above `score_threshold`; two overlap too much above `iou_threshold`. With a
     positive `soft_nms_sigma` a score shrinks by exp(-overlap² / (2 sigma)) for each better box instead.
     """
-    chosen, _ = suppressed(
+    places, best = suppressed(
         on_host(boxes), on_host(scores), max_output_size, iou_threshold, score_threshold, soft_nms_sigma
     )
-    return xp.asarray(np.array(chosen, _I32))
-
-
-@op(
-    infer=lambda boxes, scores, **attrs: _chosen_spec(boxes, scores, **attrs).with_dtype(scores.dtype),
-    vjp=NOT_REGISTERED,
-    batch=None,
-    samples=_SAMPLES,
-    op_type="NonMaxSuppressionV5",
-    dynamic=True,
-    workspace=workspace_of,
-)
-@on_gpu(down="the boxes and scores", up="the chosen ones, which the host finds")
-def non_max_suppression_scores(
-    xp: Any,
-    boxes: Any,
-    scores: Any,
-    *,
-    max_output_size: int,
-    iou_threshold: float = 0.5,
-    score_threshold: float = -math.inf,
-    soft_nms_sigma: float = 0.0,
-) -> Any:
-    """The scores of the boxes that non_max_suppression chooses, after they have shrunk."""
-    _, chosen = suppressed(
-        on_host(boxes), on_host(scores), max_output_size, iou_threshold, score_threshold, soft_nms_sigma
-    )
-    return xp.asarray(np.array(chosen, scores.dtype))
+    return xp.asarray(np.array(places, _I32)), xp.asarray(np.array(best, scores.dtype))
 
 
 @op(

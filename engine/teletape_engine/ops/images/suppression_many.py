@@ -28,14 +28,14 @@ _F32, _I32 = DTYPES["float32"], DTYPES["int32"]
 
 
 # ---------------------------------------------------------------------------------------------------------- many images
-def _padded_spec(boxes: Spec, scores: Spec, *, max_output_size: int, **_: Any) -> Spec:
+def _padded_spec(boxes: Spec, scores: Spec, *, max_output_size: int, **_: Any) -> tuple[Spec, Spec]:
     check_dtypes("NonMaxSuppressionV4", (boxes, scores), FLOATING)
     if boxes.ndim != 3 or boxes.shape[2] != 4 or scores.shape != boxes.shape[:2]:
         raise InvalidArgumentError(
             f"boxes must be [m, n, 4] and scores [m, n], found {shape_text(boxes.shape)} and {shape_text(scores.shape)}"
         )
     check_count("max_output_size", max_output_size)
-    return Spec.of((boxes.shape[0], max_output_size + 1), _I32)
+    return Spec.of((boxes.shape[0], max_output_size), _I32), Spec.of((boxes.shape[0],), _I32)
 
 
 @op(
@@ -48,6 +48,7 @@ def _padded_spec(boxes: Spec, scores: Spec, *, max_output_size: int, **_: Any) -
         sample(BOXES[None], SCORES[None], max_output_size=3, score_threshold=0.7, canonicalized_coordinates=True),
     ],
     op_type="NonMaxSuppressionV4",
+    results="places valid",
     tf=(by_hand("image.non_max_suppression_padded", UNCONVERTED),),
     workspace=workspace_of,
 )
@@ -62,19 +63,19 @@ def non_max_suppression_padded(
     score_threshold: float = -math.inf,
     sorted_input: bool = False,
     canonicalized_coordinates: bool = False,
-) -> Any:
-    """The places of boxes [m, n, 4] that overlap no better one too much, of each image, and how many: int32 [m, k + 1].
+) -> tuple[Any, Any]:
+    """The places [m, k] of boxes [m, n, 4] that overlap no better one too much, of each image, and how many [m]: int32.
 
-    k is `max_output_size`: places that are left over are 0, and the last column counts the others. As TensorFlow's
-    function of that name: boxes suppress from `iou_threshold` on; the corners of the first box decide which of all
-    boxes' are the lower ones, unless `canonicalized_coordinates`; a box without a positive coordinate is never chosen.
-    With `sorted_input` the best boxes come first, whatever their scores.
+    k is `max_output_size`: places that are left over are 0. As TensorFlow's function of that name: boxes suppress from
+    `iou_threshold` on; the corners of the first box decide which of all boxes' are the lower ones, unless
+    `canonicalized_coordinates`; a box without a positive coordinate is never chosen. With `sorted_input` the best boxes
+    come first, whatever their scores.
     """
     boxes, scores = on_host(boxes), on_host(scores)
     m, n = scores.shape
-    out = np.zeros((m, max_output_size + 1), _I32)
+    places, valid = np.zeros((m, max_output_size), _I32), np.zeros(m, _I32)
     if not m or not n:
-        return xp.asarray(out)
+        return xp.asarray(places), xp.asarray(valid)
     if score_threshold != -math.inf:
         high = scores > scores.dtype.type(score_threshold)
         boxes, scores = boxes * high[..., None], np.where(high, scores, 0)
@@ -91,8 +92,8 @@ def non_max_suppression_padded(
             best, left = int(left[0]), left[1:]
             chosen.append(best)
             left = left[_overlap_of_any(boxes[number, best], boxes[number, left]) < _F32.type(iou_threshold)]
-        out[number, : len(chosen)], out[number, -1] = chosen, len(chosen)
-    return xp.asarray(out)
+        places[number, : len(chosen)], valid[number] = chosen, len(chosen)
+    return xp.asarray(places), xp.asarray(valid)
 
 
 def _overlap_of_any(box: Any, boxes: Any) -> Any:
@@ -116,7 +117,7 @@ def _combined_spec(
     iou_threshold: float,
     pad_per_class: bool,
     **_: Any,
-) -> Spec:
+) -> tuple[Spec, ...]:
     check_dtypes("CombinedNonMaxSuppression", (boxes, scores), FLOATING)
     if boxes.ndim != 4 or boxes.shape[3] != 4:
         raise InvalidArgumentError(f"boxes must be 4-D, [m, n, q, 4], found shape {shape_text(boxes.shape)}")
@@ -135,7 +136,8 @@ def _combined_spec(
     check_count("max_total_size", max_total_size, 1)
     check_threshold(iou_threshold)
     size = _combined_size(scores.shape[2], max_output_size_per_class, max_total_size, pad_per_class)
-    return boxes.with_shape((boxes.shape[0], size, 7))
+    best = boxes.with_shape((boxes.shape[0], size))
+    return boxes.with_shape((*best.shape, 4)), best, best, Spec.of(best.shape[:1], _I32)
 
 
 @op(
@@ -153,6 +155,7 @@ def _combined_spec(
         ),
     ],
     op_type="CombinedNonMaxSuppression",
+    results="chosen best classes valid",
     tf=(by_hand("image.combined_non_max_suppression", UNCONVERTED),),
     workspace=lambda boxes, scores, **_: 400 * scores.size + 64,
 )  # fmt: skip
@@ -168,8 +171,8 @@ def combined_non_max_suppression(
     score_threshold: float = -math.inf,
     pad_per_class: bool = False,
     clip_boxes: bool = True,
-) -> Any:
-    """The best boxes of all classes of each image: [m, k, 7], the four coordinates, the score, the class, their number.
+) -> tuple[Any, ...]:
+    """The best boxes [m, k, 4] of all classes of each image, their scores and classes [m, k], and how many [m].
 
     Of boxes [m, n, q, 4], with q 1 or the number of classes, and scores [m, n, classes] those of each class are chosen
     as non_max_suppression does, at most `max_output_size_per_class`; the best of them all, at most `max_total_size`,
@@ -179,7 +182,8 @@ def combined_non_max_suppression(
     places, values = on_host(boxes), on_host(scores)
     (m, _, q, _), classes = places.shape, values.shape[2]
     size = _combined_size(classes, max_output_size_per_class, max_total_size, pad_per_class)
-    out = np.zeros((m, size, 7), places.dtype)
+    chosen_boxes, valid = np.zeros((m, size, 4), places.dtype), np.zeros(m, _I32)
+    of_scores, of_classes = np.zeros((2, m, size), places.dtype)
     for number in range(m):
         best: list[tuple[Any, int, int]] = []
         for kind in range(classes):
@@ -191,7 +195,7 @@ def combined_non_max_suppression(
         best.sort(key=lambda entry: -entry[0])
         for row, (score, kind, place) in enumerate(best[:size]):
             box = places[number, place, kind if q > 1 else 0]
-            out[number, row, :4] = np.clip(box, 0, 1) if clip_boxes else box
-            out[number, row, 4:6] = score, kind
-        out[number, :, 6] = min(len(best), size)
-    return xp.asarray(out)
+            chosen_boxes[number, row] = np.clip(box, 0, 1) if clip_boxes else box
+            of_scores[number, row], of_classes[number, row] = score, kind
+        valid[number] = min(len(best), size)
+    return tuple(map(xp.asarray, (chosen_boxes, of_scores, of_classes, valid)))

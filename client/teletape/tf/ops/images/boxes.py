@@ -197,7 +197,8 @@ def non_max_suppression(
         )
     """
     attrs = _limits(max_output_size, iou_threshold, score_threshold)
-    return call(ops.non_max_suppression, _boxes_and_scores(boxes, scores), **attrs)
+    places, _ = call(ops.non_max_suppression, _boxes_and_scores(boxes, scores), **attrs)
+    return places
 
 
 def non_max_suppression_with_scores(
@@ -220,8 +221,8 @@ def non_max_suppression_with_scores(
         )
     """
     attrs = _limits(max_output_size, iou_threshold, score_threshold) | {"soft_nms_sigma": float(soft_nms_sigma)}
-    inputs = _boxes_and_scores(boxes, scores)
-    return call(ops.non_max_suppression, inputs, **attrs), call(ops.non_max_suppression_scores, inputs, **attrs)
+    places, best = call(ops.non_max_suppression, _boxes_and_scores(boxes, scores), **attrs)
+    return places, best
 
 
 def non_max_suppression_overlaps(
@@ -284,7 +285,7 @@ def non_max_suppression_padded(
         raise InvalidArgumentError(f"boxes must be [..., n, 4], found shape {list(shape)}")
     lead, count = shape[:-2], to.whole(max_output_size)
     images = math.prod(lead)
-    chosen = call(
+    numbers, valid = call(
         ops.non_max_suppression_padded,
         (
             call(ops.reshape, (places,), shape=(images, *shape[-2:])),
@@ -294,8 +295,6 @@ def non_max_suppression_padded(
         sorted_input=bool(sorted_input),
         canonicalized_coordinates=bool(canonicalized_coordinates),
     )
-    valid = call(ops.strided_slice, (chosen,), index=("...", count))
-    numbers = call(ops.strided_slice, (chosen,), index=("...", (0, count, None)))
     if pad_to_max_output_size:
         padded = call(ops.reshape, (numbers,), shape=(*lead, count))
         return padded, call(ops.reshape, (valid,), shape=lead)
@@ -343,7 +342,7 @@ def combined_non_max_suppression(
             max_total_size=1,
         )
     """
-    packed = call(
+    results = call(
         ops.combined_non_max_suppression,
         (convert_to_tensor(boxes, dtypes.float32), convert_to_tensor(scores, dtypes.float32)),
         max_output_size_per_class=to.whole(max_output_size_per_class),
@@ -353,7 +352,4 @@ def combined_non_max_suppression(
         pad_per_class=bool(pad_per_class),
         clip_boxes=bool(clip_boxes),
     )
-    places = call(ops.strided_slice, (packed,), index=("...", (0, 4, None)))
-    best, classes = (call(ops.strided_slice, (packed,), index=("...", k)) for k in (4, 5))
-    count = call(ops.strided_slice, (packed,), index=(_ALL, 0, 6))
-    return CombinedNonMaxSuppression(places, best, classes, call(ops.cast, (count,), dtype=dtypes.int32.np))
+    return CombinedNonMaxSuppression(*results)

@@ -324,17 +324,16 @@ def max_pool_with_argmax(
         raise ValueError(
             f"`data_format` values other  than 'NHWC' are not supported. Received: data_format={data_format}"
         )
-    wanted = dtypes.as_dtype(output_dtype)
-    if wanted not in (dtypes.int32, dtypes.int64):
-        raise InvalidArgumentError(
-            f"Value for attr 'Targmax' of {wanted.name} is not in the list of allowed values: int32, int64"
-        )
-    tensor = convert_to_tensor(input)
-    attrs = {"ksize": lengths(ksize, 2, "ksize"), "strides": lengths(strides, 2, "strides"), "padding": word(padding)}
-    places = call(ops.max_pool_places, (tensor,), **attrs, include_batch_in_index=bool(include_batch_in_index))
-    if wanted is not dtypes.int64:
-        places = call(ops.cast, (places,), dtype=wanted.np)
-    return MaxPoolWithArgmax(call(ops.max_pool, (tensor,), **attrs), places)
+    results = call(
+        ops.max_pool_with_argmax,
+        (convert_to_tensor(input),),
+        ksize=lengths(ksize, 2, "ksize"),
+        strides=lengths(strides, 2, "strides"),
+        padding=word(padding),
+        include_batch_in_index=bool(include_batch_in_index),
+        index_type=to.dtype(output_dtype),
+    )
+    return MaxPoolWithArgmax(*results)
 
 
 # ---------------------------------------------------------------------------------------------------------- fractional
