@@ -95,6 +95,7 @@ def serve(
     try:
         # Imported here and not at the top: a worker process runs this file again, and needs none of it.
         from teletape_server.hosts.processes import forkserver
+        from teletape_server.ipc.confinement import adopt
 
         with contextlib.suppress(OSError):  # the first start of a process says so
             forkserver.begin()
@@ -123,7 +124,7 @@ def serve(
         tls.check(settings)
         identity = app.identity_of(settings)
         settings.check_reach(has_keys=bool(identity.keys))
-        shares = chosen_shares(settings.shares, Rights(settings.weights, identity.budgets.group))
+        shares = chosen_shares(settings.shares, Rights(settings.weights, identity.budgets.group), settings.worker_user)
     except (SettingsError, StoreError, SharesError) as error:
         print(f"teletape: {error}", file=sys.stderr)
         return 2
@@ -143,8 +144,12 @@ def serve(
             logging.getLogger("teletape").log(logging.WARNING if identity.keys else logging.INFO, "%s", promise)
         for sentence in contradictions(settings):
             logging.getLogger("teletape").warning("%s", sentence)
-        for line in allowances(settings, machine_memory()):
+        for line in allowances(settings, machine_memory(), shares.way):
             logging.getLogger("teletape").info("%s", line)
+        with contextlib.suppress(
+            OSError
+        ):  # then a session that is stopped learns of the server's end by the forkserver
+            adopt()
         gc.disable()  # until the server answers nothing is garbage: to look for it took a tenth of the start
         application = app.create_app(settings, identity=identity, shares=shares, tracing=tracing_of(tracing))
         return _serve(application, settings, identity, listener, stack, supervisor)
@@ -183,8 +188,14 @@ def contradictions(settings: Settings) -> list[str]:
     ]
 
 
-def allowances(settings: Settings, memory: int) -> list[str]:
-    """Returns the lines of a table of what a server allows; `memory`: bytes of the machine or its container."""
+def allowances(settings: Settings, memory: int, way: str) -> list[str]:
+    """Returns the lines of a table of what a server allows.
+
+    Args:
+        settings: The server's.
+        memory: Bytes of the machine or its container.
+        way: How keys share the CPU, in words.
+    """
     limits, gib = settings.default_limits, float(1 << 30)
     more = ", ".join(f"{name} {limit:g}" for name, limit in settings.key_limits.named.items()) or "none"
     weights = ", ".join(
@@ -199,7 +210,7 @@ def allowances(settings: Settings, memory: int) -> list[str]:
         ),
         ("bodies", f"{settings.bodies / gib:.3g} GiB under way, {settings.bodies_per_key / gib:.3g} of a key"),
         ("disk", f"{settings.disk_limit / gib:.3g} GiB of a session, {(limits.disk_bytes or 0) / gib:.3g} of a key"),
-        ("shares", f"{settings.shares}, weights {weights or '1 each'}"),
+        ("shares", f"{settings.shares}: {way}, weights {weights or '1 each'}"),
         ("further limits of a key", more),
     ]
     return ["this server allows", *(f"  {name:24}{text}" for name, text in rows)]

@@ -21,6 +21,7 @@ from teletape_engine.plans.native import WHY_NOT
 from teletape_server.administration.box import days_left, most_files, synchronised
 from teletape_server.hosts.control_groups import is_delegated, own_tree
 from teletape_server.hosts.shares import SharesError
+from teletape_server.hosts.time_slices import obstacle
 from teletape_server.ipc.confinement import LEAST_FREE, free_memory, machine_memory
 from teletape_server.settings import Settings, SettingsError
 from teletape_server.tls import check
@@ -120,11 +121,15 @@ def _descriptors(settings: Settings, process: Path) -> Check:
 def _groups(settings: Settings, process: Path) -> Check:
     if settings.shares == "off":
         return Check("note", "shares", "--shares off: a key with many sessions gets more of the CPU than one with few")
+    why = obstacle(settings.worker_user, process)
+    if why and settings.shares == "slices":
+        return Check("fail", "shares", f"--shares slices is not possible: {why}")
+    otherwise = f"a key with many sessions gets more of the CPU than one with few, since {why}" if why else _SLICES
     advice = "run the server by examples/teletape.service, or with Delegate=cpu in a unit of your own"
     try:
         tree = own_tree(process)
     except (OSError, SharesError) as error:
-        return Check(_without_groups(settings), "shares", f"no control groups ({error}): {_SLICES}, or {advice}")
+        return Check(_without_groups(settings), "shares", f"no control groups ({error}): {otherwise}; or {advice}")
     if tree.is_second and is_delegated(tree.folder):
         return Check("ok", "shares", f"systemd has given the server its own control groups, {tree.folder}")
     folder = tree.folder if tree.is_second else tree.folder.parent
@@ -132,8 +137,8 @@ def _groups(settings: Settings, process: Path) -> Check:
         if settings.shares == "groups":
             return Check("ok", "shares", f"control groups are made in {folder}")
         way = f"control groups can be made in {folder}, by --shares groups"
-        return Check("note", "shares", f"{_SLICES}; {way}, or {advice}")
-    text = f"no control groups can be made in {folder}: {_SLICES}, or {advice}"
+        return Check("note", "shares", f"{otherwise}; {way}, or {advice}")
+    text = f"no control groups can be made in {folder}: {otherwise}; or {advice}"
     return Check(_without_groups(settings), "shares", text)
 
 

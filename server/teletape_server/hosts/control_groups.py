@@ -90,6 +90,7 @@ class ControlGroups(Shares):
     """
 
     by_right = True
+    way = "by control groups"
 
     def __init__(self, tree: Tree, rights: Rights) -> None:
         super().__init__(rights)

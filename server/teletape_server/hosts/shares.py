@@ -30,6 +30,7 @@ class Shares:
     """
 
     by_right: ClassVar = False  #: Whether it is by their rights.
+    way: ClassVar = "as their processes do"  #: In words.
 
     def __init__(self, rights: Rights | None = None) -> None:
         self.rights = rights or Rights()

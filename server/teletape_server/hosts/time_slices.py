@@ -1,11 +1,12 @@
 """Time slices: keys share the CPU by their rights where the server may make no control groups, as in most containers.
 
 The kernel says of each process for how long it has computed, and for how long it could have and did not get a
-processor. While keys want more than there is, a key that has more processes ready than it has a right to gets as many
-as fit: the others are stopped (SIGSTOP) for some hundredths of a second, in turn. Nothing is stopped as long as there
-is enough for all, or a key is alone, so that sharing costs nothing then.
+processor. While keys want more than there is, as many processes go on as there are processors for: first of the keys
+that have had least for their rights. The others are stopped (SIGSTOP) for some hundredths of a second, in turn. A key
+that is alone may have twice as many processes ready as there are processors: another one that comes finds no queue of
+a hundred then. Nothing is stopped as long as there is enough for all, so that sharing costs nothing then.
 
-If the server ends first, so does the forkserver, and the kernel sends SIGCONT to the processes that are stopped.
+If the server ends first, the kernel sends SIGCONT to the processes that are stopped: see `confine`.
 """
 
 from __future__ import annotations
@@ -14,12 +15,15 @@ import asyncio
 import contextlib
 import logging
 import os
+import re
 import signal
 import time
 from collections.abc import Collection, Mapping
+from pathlib import Path
 from typing import Final, NamedTuple
 
 from teletape_server.hosts.shares import Shares, SharesError, cores
+from teletape_server.ipc.confinement import User
 from teletape_server.ipc.rights import Rights
 
 _SLICE_SECONDS: Final = 0.02  # for which a process computes, or is stopped
@@ -27,12 +31,17 @@ _LOOK_SECONDS: Final = 0.0002  # between two slices, for each process that compu
 _FEW: Final = 0.001  # seconds in one: who had no more, and waited for no more, does not compute
 _WAITED: Final = 0.05  # seconds for which processes have waited in one, from which on there is too little for all
 _IDLE_SLICES: Final = 100  # in which nothing was stopped, after which slices end
+_ALONE: Final = 2.0  # times the processors, which a key that is alone may fill
+_ALL: Final = 0.8  # of its right: a key that wants that wants all of it, since what processes wait is seen late
 _SMOOTH: Final = 0.5  # the part of the last look in what a process is taken to want
-_SETTLES: Final = 5.0  # slices in which a key gets what it has had too little, or too much
-_MOST_OWED: Final = 10.0  # slices of a processor, of that
-_CONTENTION: Final = 0.1  # of the time that processes compute: for longer they wait only if there is too little for all
-_MORE: Final = 1.1  # times what was used is tried then, or programs outside would get more and more
+_MOST_AHEAD: Final = 4.0  # slices of a processor that a key has to wait for, since it has had more than another
+_FAR: Final = 2.0  # of these, from which on it has no more than its part, even if there is room
+_CONTENTION: Final = 0.5  # processes that wait at any time: more of them do only if there is too little for all
+_MORE: Final = 2.0  # times what was used may be filled then: programs outside would get more and more otherwise
 _LEARNS: Final = 0.2  # the part of the last look in what is known of the processors
+
+_MAY_SIGNAL: Final = 5  # the number of the capability CAP_KILL
+_OWN: Final = Path("/proc/self")
 
 log = logging.getLogger("teletape")
 
@@ -65,7 +74,7 @@ class Slices:
         self.stopped: frozenset[int] = frozenset()
         self._wants: dict[int, float] = {}  # processors that each process would use
         self._ran: dict[int, int] = {}  # the slice that each process had last
-        self._owed: dict[str, float] = {}  # seconds of a processor that keys had too little
+        self._ahead: dict[str, float] = {}  # seconds of a processor that keys had more, for their rights, than the last
         self._room = float(cores)
         self._slice = 0
 
@@ -82,39 +91,75 @@ class Slices:
         self._wants = {pid: wants for pid, wants in self._wants.items() if pid in owners}
         for pid in owners.keys() - self.stopped:
             now = min((looks[pid].used + looks[pid].waited) / seconds, 1.0)
-            self._wants[pid] = now * _SMOOTH + self._wants.get(pid, now) * (1 - _SMOOTH)
+            self._wants[pid] = now * _SMOOTH + self._wants.get(pid, 1.0) * (1 - _SMOOTH)
         used, wanted = dict.fromkeys(owners.values(), 0.0), dict.fromkeys(owners.values(), 0.0)
         for pid, owner in owners.items():
             used[owner] += looks[pid].used
             wanted[owner] += self._wants.get(pid, 1.0)
         self._note_room(sum(used.values()) / seconds, sum(look.waited for look in looks.values()) / seconds)
-        shares = self._rights.shared(wanted, self._room)
-        lacking = [owner for owner, share in shares.items() if share < wanted[owner]] if len(wanted) > 1 else []
-        self._owed = {owner: self._owed.get(owner, 0.0) + shares[owner] * seconds - used[owner] for owner in lacking}
-        stopped: set[int] = set()
-        for owner in lacking:
-            self._owed[owner] = max(min(self._owed[owner], _MOST_OWED * seconds), -_MOST_OWED * seconds)
-            room = shares[owner] + self._owed[owner] / (_SETTLES * seconds)
-            stopped |= self._too_many([pid for pid in owners if owners[pid] == owner], room)
-        for pid in owners.keys() - stopped:
+        room = self._room * (_ALONE if len(wanted) == 1 else 1.0)
+        shares = self._rights.shared(wanted, room)
+        rights = self._rights.shared(dict.fromkeys(wanted, float("inf")), room)
+        lacking = [owner for owner in wanted if wanted[owner] > min(shares[owner], _ALL * rights[owner])]
+        fair = self._rights.shared(wanted, sum(used.values()) / seconds)  # of what all keys had together
+        more = {owner: self._ahead.get(owner, 0.0) + used[owner] - fair[owner] * seconds for owner in lacking}
+        least = min(more.values(), default=0.0)
+        self._ahead = {owner: min(had - least, _MOST_AHEAD * seconds) for owner, had in more.items()}
+        ahead = {owner: had / seconds for owner, had in self._ahead.items()}
+        parts = {owner: shares[owner] - had for owner, had in ahead.items()}
+        room -= sum(share for owner, share in shares.items() if owner not in parts)
+        pids = {pid: owner for pid, owner in owners.items() if owner in parts}
+        self.stopped = frozenset(pids.keys() - self._fitting(pids, parts, ahead, room))
+        for pid in owners.keys() - self.stopped:
             self._ran[pid] = self._slice
-        self.stopped = frozenset(stopped)
+
+    def _fitting(
+        self, owners: Mapping[int, str], parts: dict[str, float], ahead: Mapping[str, float], room: float
+    ) -> set[int]:
+        """Returns which processes fit into the room: in turn, and of the key of whose part most is left.
+
+        A key that is far ahead of another has its part only, even if there is room.
+        """
+        waiting: dict[str, list[int]] = {}
+        for pid in sorted(owners, key=lambda pid: self._ran.get(pid, 0), reverse=True):
+            waiting.setdefault(owners[pid], []).append(pid)
+        fitting: set[int] = set()
+        while waiting:
+            owner = max(waiting, key=parts.__getitem__)
+            pid = waiting[owner].pop()
+            wants = self._wants.get(pid, 1.0)
+            if fitting and wants / 2 > room:  # one has a turn in any case
+                break
+            if ahead[owner] <= _FAR or wants / 2 <= parts[owner]:
+                fitting.add(pid)
+                room -= wants
+                parts[owner] -= wants
+            else:
+                waiting[owner] = []
+            if not waiting[owner]:
+                del waiting[owner]
+        return fitting
 
     def _note_room(self, used: float, waited: float) -> None:
         """Notes how many processors there are for all: what was used if processes waited, since others compute too."""
-        room = used * _MORE if waited > _CONTENTION * used else self._cores
+        room = used * _MORE if waited > _CONTENTION else self._cores
         self._room += _LEARNS * (min(room, self._cores) - self._room)
 
-    def _too_many(self, pids: Collection[int], room: float) -> set[int]:
-        """Returns which of a key's processes do not fit into that many processors: those that had a slice last."""
-        stopped = set()
-        for pid in sorted(pids, key=lambda pid: self._ran.get(pid, 0)):
-            wants = self._wants.get(pid, 1.0)
-            if wants / 2 <= room:
-                room -= wants
-            else:
-                stopped.add(pid)
-        return stopped
+
+def obstacle(user: User | None, facts: Path = _OWN) -> str:
+    """Returns why a server may not stop the processes of its sessions; empty: it may.
+
+    Args:
+        user: That they run as; None: as the server does.
+        facts: The folder with what the kernel says of the server's process.
+    """
+    if user is None:
+        return ""
+    with contextlib.suppress(OSError):
+        match = re.search(r"^CapEff:\s+([0-9a-f]+)$", (facts / "status").read_text(), re.M)
+        if match and not int(match[1], 16) >> _MAY_SIGNAL & 1:
+            return f"the server may not stop processes of user {user.uid} (--worker-user) without CAP_KILL"
+    return ""
 
 
 class TimeSlices(Shares):
@@ -122,15 +167,19 @@ class TimeSlices(Shares):
 
     Args:
         rights: Of the keys.
+        user: That the processes run as; None: as this one does.
 
     Raises:
-        SharesError: The kernel does not say for how long processes wait.
+        SharesError: The server may not stop them, or the kernel does not say for how long processes wait.
     """
 
     by_right = True
+    way = "by time slices"
 
-    def __init__(self, rights: Rights) -> None:
+    def __init__(self, rights: Rights, user: User | None = None) -> None:
         super().__init__(rights)
+        if why := obstacle(user):
+            raise SharesError(why)
         self._slices = Slices(rights, cores())
         self._processes: dict[int, _Process] = {}
         self._busy: dict[int, str] = {}  # the keys of the processes that have computed in the last second
@@ -152,7 +201,7 @@ class TimeSlices(Shares):
         self._busy.pop(pid, None)
 
     def balance(self, busy: Mapping[str, int]) -> None:
-        """Sees which processes compute, and begins to stop some if there is too little for all; see `Shares`."""
+        """Sees which processes compute, and begins to choose if there is too little for all; see `Shares`."""
         waited = 0.0
         for pid, process in self._processes.items():
             look = process.since()
@@ -161,7 +210,7 @@ class TimeSlices(Shares):
                 waited += look.waited
             else:
                 self._busy.pop(pid, None)
-        if self._task is None and waited > _WAITED and len({*self._busy.values()}) > 1:
+        if self._task is None and waited > _WAITED:
             self._task = asyncio.get_running_loop().create_task(self._share())
 
     async def _share(self) -> None:

@@ -22,7 +22,9 @@ from typing import Final, NamedTuple
 LEAST_FREE: Final = 256 << 20  #: Bytes of the machine's memory that are reserved for no session.
 _SIGNAL_AT_END: Final = 1  # PR_SET_PDEATHSIG
 _DUMPABLE: Final = 4  # PR_SET_DUMPABLE
+_CHILD_SUBREAPER: Final = 36  # PR_SET_CHILD_SUBREAPER
 _NO_NEW_PRIVS: Final = 38  # PR_SET_NO_NEW_PRIVS
+_GIVES_WAY: Final = 5  # the nice value of a worker: one that computes gets a third of what the server could
 _FIRST_TO_END: Final = 1000  # of at most 1000: more than the server has, however much memory that takes
 _KERNEL_FOLDER: Final = "CUPY_CACHE_DIR"
 _OPEN_FILES: Final = 1024
@@ -54,6 +56,7 @@ def scrub(environment: MutableMapping[str, str]) -> None:
 def confine(user: User | None = None) -> None:
     """Gives up rights for good: no set-uid program works, no core is dumped, and the process has the rights of `user`.
 
+    It gives way to the server, for which all keys wait: a hundred processes that compute would leave that too little.
     The number of processes is not limited: the system counts those of a user, and so those of all sessions.
 
     Raises:
@@ -66,8 +69,15 @@ def confine(user: User | None = None) -> None:
         os.setgroups([])
         os.setgid(user.gid)
         os.setuid(user.uid)
-    # A process that is stopped for its share of the CPU goes on, and ends, when the forkserver ends: with the server.
+    # A process that is stopped for its share of the CPU goes on when its parent ends: the forkserver, which ends with
+    # the server, or the server itself if the forkserver has ended before.
     _control(_SIGNAL_AT_END, signal.SIGCONT)
+    os.nice(max(_GIVES_WAY - os.nice(0), 0))
+
+
+def adopt() -> None:
+    """Makes this process the parent of each process below it whose own parent ends."""
+    _control(_CHILD_SUBREAPER, 1)
 
 
 def hide() -> None:

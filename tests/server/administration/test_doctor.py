@@ -11,6 +11,7 @@ from teletape_server.administration import box, command_line, doctor
 from teletape_server.administration.doctor import FILES_OF_SESSION, Check, checks
 from teletape_server.hosts.control_groups import Tree
 from teletape_server.hosts.shares import SharesError
+from teletape_server.ipc.confinement import User
 from teletape_server.settings import Settings
 
 GIB = 1 << 30
@@ -58,6 +59,19 @@ def test_what_fails_says_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     assert "lower --memory-limit" in lines["memory"].text
     assert "Delegate=cpu" in lines["shares"].text
     assert looked(settings, pid=1 << 30)["descriptors"].grade == "fail"
+
+
+def test_a_server_that_may_not_stop_the_processes_of_its_sessions_shares_by_no_right(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(doctor, "own_tree", no_groups)
+    monkeypatch.setattr(doctor, "obstacle", lambda user, process: "it has no right to" if user else "")
+    assert "(/proc/self has none): keys share the CPU by time slices" in looked(Settings())["shares"].text
+    line = looked(Settings(worker_user=User(65534, 65534)))["shares"]
+    assert line.grade == "note"
+    assert "a key with many sessions gets more of the CPU than one with few, since it has no right to; or" in line.text
+    line = looked(Settings(worker_user=User(65534, 65534), shares="slices"))["shares"]
+    assert (line.grade, line.text) == ("fail", "--shares slices is not possible: it has no right to")
 
 
 def no_groups(process: Path) -> Tree:

@@ -234,10 +234,12 @@ def test_settings_that_cannot_hold_together_are_named_and_the_start_says_what_is
         "--memory-limit",
     ]
     assert "--sessions-per-key allows 8, and --sessions only 4" in named[0]
-    table = "\n".join(cli.allowances(Settings(weights={"ann": 3.0}, key_limits=Limits(sessions=5)), 24 << 30))
+    table = "\n".join(
+        cli.allowances(Settings(weights={"ann": 3.0}, key_limits=Limits(sessions=5)), 24 << 30, "by hand")
+    )
     assert "64 in all, 5 of a key, 8 requests without one" in table
     assert "24 GiB, 2 of a session, 0.25 free" in table
-    assert "weights ann 3" in table
+    assert "auto: by hand, weights ann 3" in table
     with serving("--sessions", "4", "--sessions-per-key", "8", "--log-level", "info") as process:
         process.terminate()
         lines = process.communicate(timeout=60)[1]

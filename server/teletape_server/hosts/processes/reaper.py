@@ -10,6 +10,7 @@ import signal
 from typing import Final, Protocol
 
 _UNKNOWN_STATUS: Final = 255  # of a process whose forkserver has ended: it may still run
+_LOOK_SECONDS: Final = 0.01  # between two looks at whether such a process has ended
 
 log = logging.getLogger("teletape")
 
@@ -72,7 +73,7 @@ class Reaper:
                 has_ended = await self._exits_in_time(grace)
             status = self._process.exitcode
             if status == _UNKNOWN_STATUS and self._pid is not None:
-                _end_orphan(self._pid)
+                await _end_orphan(self._pid, grace)
             if has_ended:  # a host lies in reference cycles: its files would stay open until these are collected
                 self._process.close()
         except Exception:
@@ -95,9 +96,19 @@ class Reaper:
         return True
 
 
-def _end_orphan(pid: int) -> None:
-    """Ends a process whose forkserver has ended; it becomes a child of this process if that is a container's first."""
+async def _end_orphan(pid: int, grace: float) -> None:
+    """Ends a process whose forkserver has ended, and reads its status: it is a child of a server that adopts such."""
     with contextlib.suppress(ProcessLookupError):  # it has ended by itself
         os.kill(pid, signal.SIGKILL)
-    with contextlib.suppress(ChildProcessError):
-        os.waitpid(pid, os.WNOHANG)
+    for _ in range(int(grace / _LOOK_SECONDS)):
+        if _has_been_read(pid):
+            return
+        await asyncio.sleep(_LOOK_SECONDS)
+
+
+def _has_been_read(pid: int) -> bool:
+    """Reads the status of a process if it has ended; False: it has not."""
+    try:
+        return os.waitpid(pid, os.WNOHANG) != (0, 0)
+    except ChildProcessError:  # it is not a child of this process
+        return True
