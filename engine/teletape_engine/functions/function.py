@@ -452,7 +452,7 @@ def _may_have_plans(function: Function, kinds: tuple[type[Command], ...]) -> boo
         return False
     for step in function.steps:
         command = step.command
-        if step.op is not None and len(step.outputs) == 1:
+        if step.op is not None:
             continue
         if isinstance(command, commands.Assign):
             if getattr(command, "indices", None) is not None or command.mode not in WHOLE:

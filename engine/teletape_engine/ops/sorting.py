@@ -201,7 +201,8 @@ def _gatherable(indices: Any) -> Any:
 def top_k(xp: Any, x: Any, *, k: int = 1, index_type: DType = DTYPES["int32"]) -> tuple[Any, Any]:
     """The k largest elements along the last axis, the largest first, and their indices; equal ones by their index."""
     places = _order(xp, x, -1, descending=True)[..., :k]
-    return xp.take_along_axis(x, places, axis=-1), places.astype(index_type)
+    rows = xp.arange(math.prod(x.shape[:-1])).reshape((*x.shape[:-1], 1))
+    return xp.take(x, places + rows * x.shape[-1]), places.astype(index_type)
 
 
 # ---------------------------------------------------------------------------------------------------------- searching

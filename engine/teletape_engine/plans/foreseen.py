@@ -50,9 +50,9 @@ class Foreseen(Lowering):
         if self.obstacle is not None:
             raise Unforeseen(self.obstacle)
         arguments: list[Any] = [value.array if value.__class__ is Literal else self.tracer(value) for value in inputs]
-        template = template_of(bound, arguments)
+        template = None if bound.selects else template_of(bound, arguments)
         if template is None:
-            if not bound.spec.shape or bound.op.views:
+            if bound.selects or not bound.spec.shape or bound.op.views:
                 raise Unforeseen(bound.op.name)
             layout = unbacked(np.empty(bound.spec.shape, bound.spec.dtype))
             tracer = Tracer(self.instructions, self._python(bound, arguments, layout, foreseen=True))

@@ -16,7 +16,7 @@ from teletape_engine.catalogue.binding import Bound
 from teletape_engine.catalogue.op import Op
 from teletape_engine.plans.instructions import COPY, PYTHON, Buffer, Instruction, View, layout_of, same_layout, unbacked
 from teletape_engine.plans.tracing.numpy_functions import Namespace
-from teletape_engine.plans.tracing.templates import Template, template_of
+from teletape_engine.plans.tracing.templates import SideBySide, Template, template_of
 from teletape_engine.plans.tracing.tracer import Tracer, constant
 from teletape_engine.recording.executor import Executor
 from teletape_engine.recording.provenance import Record, Records
@@ -86,7 +86,10 @@ class Lowering(Executor):
         self._admit(bound)
         if self.obstacle is None:
             try:
-                self.tracers[result.uid] = self._lowered(bound, inputs, result.array)
+                if bound.selects:
+                    self._lower_several(bound, inputs, result)
+                else:
+                    self.tracers[result.uid] = self._lowered(bound, inputs, result.array)
             except Exception as error:  # the call goes on without a plan: no memory left, say
                 self.obstacle = f"{bound.op.name!r}: {type(error).__name__}: {error}"
         return result
@@ -100,7 +103,7 @@ class Lowering(Executor):
                 self.obstacle = f"more than {MOST_INSTRUCTIONS:,} instructions"
             elif bound.blocks is not None:
                 self.obstacle = f"{bound.op.name!r} takes so long that it is computed in blocks"
-            elif bound.selects:
+            elif bound.selects and hasattr(self.xp, "asnumpy"):
                 self.obstacle = f"{bound.op.name!r} has several results"
             elif bound.op.dynamic:
                 self.obstacle = f"the shape of {bound.op.name!r} depends on values"
@@ -165,14 +168,29 @@ class Lowering(Executor):
                 return self._tracer(self._copied(self._placed(template, tracers), self.layout_of(array)), array)
         return self._tracer(self._python(bound, arguments, self.layout_of(array)), array)
 
-    def _python(self, bound: Bound, arguments: Sequence[Any], layout: Any, foreseen: bool = False) -> View:
-        """Notes a call of the forward function; returns its result."""
+    def _lower_several(self, bound: Bound, inputs: Sequence[Any], results: Sequence[Value]) -> None:
+        """Notes one call of the forward function, whose results lie side by side in one buffer."""
+        arguments = [self.operand(bound, i, value) for i, value in enumerate(inputs)]
+        forward = SideBySide(bound.forward, [self.layout_of(result.array) for result in results])
+        whole = self._python(bound, arguments, unbacked(np.empty(forward.nbytes, np.uint8)), forward=forward)
+        for result, (layout, offset) in zip(results, forward.places, strict=True):
+            self.tracers[result.uid] = self._tracer(View(whole.buffer, layout, offset), result.array)
+
+    def _python(
+        self,
+        bound: Bound,
+        arguments: Sequence[Any],
+        layout: Any,
+        foreseen: bool = False,
+        forward: Callable[..., Any] | None = None,
+    ) -> View:
+        """Notes a call of the forward function, or of what takes its place; returns its result."""
         pattern = tuple(
             [argument.scalar if argument.__class__ is Tracer else Literal(argument) for argument in arguments]
         )
         output = View(Buffer(layout), layout)
         views = tuple([argument.view for argument in arguments if argument.__class__ is Tracer])
-        self.instructions.append(Instruction(PYTHON, bound.forward, views, output, (pattern, foreseen)))
+        self.instructions.append(Instruction(PYTHON, forward or bound.forward, views, output, (pattern, foreseen)))
         return output
 
     def _placed(self, template: Template, tracers: Sequence[Tracer]) -> View:

@@ -73,7 +73,7 @@ class StepLowering(Lowering):
         self.uses: list[tuple[int, Uid]] = []
         self.number_uids: dict[int, Uid] = {}
         self._cts: dict[int, Value] = {}  # by identity, which holds: the values keep the arrays
-        self._rules: dict[tuple[int, int], _Rule] = {}
+        self._rules: dict[tuple[int, int, tuple[bool, ...]], _Rule] = {}
 
     def records(self) -> tuple[Record, ...]:
         """The records of the commands, without those that depend on numbers."""
@@ -160,18 +160,18 @@ class StepLowering(Lowering):
     def apply(self, op: Any, inputs: Sequence[Any], *args: Any) -> Any:
         """As of every lowering; notes which numbers of the batch the op takes."""
         result = super().apply(op, inputs, *args)
-        if result.__class__ is tuple:  # an obstacle
-            return result
+        first = result[0] if result.__class__ is tuple else result
         for value in inputs:
             if value.__class__ is Literal and (position := self._positions.get(id(value))) is not None:
-                self.uses.append((position, result.uid))
+                self.uses.append((position, first.uid))
         return result
 
     def run(self, bound: Bound, inputs: Sequence[Any]) -> Any:
         """As of every lowering; a result without elements never changes."""
         result = super().run(bound, inputs)
-        if not (bound.selects or result.spec.size):
-            self.tracers[result.uid] = self._constant(result)
+        for each in result if bound.selects else (result,):
+            if not each.spec.size:
+                self.tracers[each.uid] = self._constant(each)
         return result
 
     def tracer(self, value: Value) -> Tracer:
@@ -253,13 +253,18 @@ class StepLowering(Lowering):
         except Exception as error:  # the pass goes on without a plan
             self.obstacle = f"a rule: {type(error).__name__}: {error}"
 
-    def rule(self, plan: CallPlan, i: int, rule: BoundRule) -> _Rule:
-        """The rule of an input of a call as what can be lowered."""
-        known = self._rules.get((id(plan), i))
+    def rule(self, plan: CallPlan, i: int, rule: BoundRule, present: tuple[bool, ...]) -> _Rule:
+        """The rule of an input of a call as what can be lowered; `present`: which of several cotangents there are."""
+        key = id(plan), i, present
+
+        def of_several(xp: Any, *values: Any) -> Any:
+            rest = iter(values)
+            return rule([next(rest) if is_there else None for is_there in present], tuple(rest))
+
+        known = self._rules.get(key)
         if known is None:
-            known = self._rules[id(plan), i] = _Rule(
-                plan, lambda xp, ct, *residuals: rule(ct, residuals), "a gradient's rule"
-            )
+            forward = of_several if present else lambda xp, ct, *residuals: rule(ct, residuals)
+            known = self._rules[key] = _Rule(plan, forward, "a gradient's rule")
         return known
 
 
@@ -319,5 +324,8 @@ class _Cotangents(Arrays):
     def _run(self, plan: CallPlan, i: int, rule: BoundRule, ct: Ct, residuals: tuple[Any, ...]) -> Ct:
         result = rule(ct, super().open(residuals))
         lowering = self._lowering
-        lowering.noted(lowering.rule(plan, i, rule), (ct, *residuals), result)
+        cts = ct if ct.__class__ is list else ()
+        present = tuple([part is not None for part in cts])
+        inputs = (*[part for part in cts if part is not None], *residuals) if present else (ct, *residuals)
+        lowering.noted(lowering.rule(plan, i, rule, present), inputs, result)
         return result

@@ -153,7 +153,7 @@ def test_functions_have_such_steps():
     steps = (EIGH, Call("mul", ("v", "e"), ("scaled",)))
     run(session, DefineFunction("f", ("a",), steps, ("e", "scaled")), Constant("a", A))
     expected = VECTORS * VALUES
-    for number in range(4):  # also once plans would be there
+    for number in range(4):  # the first by the interpreter, others by a plan
         run(session, CallFunction("f", ("a",), (f"e{number}", f"s{number}")))
         np.testing.assert_allclose(np.abs(value(session, f"s{number}")), np.abs(expected))
     run(session, Constant("stack", np.stack([A, 2 * A])), Map("f", ("stack",), (True,), ("es", "ss")))

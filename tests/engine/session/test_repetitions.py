@@ -166,14 +166,16 @@ def often(pair, make, times=6, planned=None, **how):
     return answer
 
 
-def test_a_batch_with_a_call_of_several_results_runs_command_by_command(pair):
+def test_a_batch_with_a_call_of_several_results(pair):
     def make(number):
         a, e, v, s = [f"{name}{number}" for name in "aevs"]
-        calls = (Call("eigh", (a,), (e, v)), Call("mul", (v, e), (s,)), Fetch(s))
-        return Batch((Constant(a, np.eye(3) * np.float64(number + 1)), *calls))
+        calls = [Call("eigh", (a,), (e, v)), Call("mul", (v, e), (s,))]
+        calls += [Call(op, (s,), (f"{op}{number}",)) for op in ("abs", "square", "neg")]
+        matrix = np.diag([3.0, 1.0, 2.0]) * np.float64(number + 1)
+        return Batch((Constant(a, matrix), *calls, Fetch(e), *[Fetch(call.outputs[0]) for call in calls[2:]]))
 
-    often(pair, make, planned=0)
-    often(pair, lambda number: make(number + 6), planned=0, as_repetition=True)
+    often(pair, make)
+    often(pair, lambda number: make(number + 6), planned=6, as_repetition=True)
 
 
 def bare(number):
@@ -202,6 +204,21 @@ def training_step(number, rate=0.5, data=X, fetch=True, literal=Literal):
     )
     todo += (Fetch(loss),) if fetch else ()
     return Batch(todo, (tape, a, b, x, grad, step, ids(number - 1)[4]))
+
+
+@pytest.mark.parametrize("targets", [("e",), ("v",), ("e", "v")])
+def test_a_gradient_by_some_of_several_results(pair, targets):
+    matrix = np.diag([3.0, 1.0, 2.0])
+    pair.run(MakeVariable("m", matrix))
+
+    def make(number):
+        tape, grad, *computed = ids(number)[:5]
+        named = dict(zip("ev", computed, strict=False))
+        todo = (TapeOpen(tape), Call("eigh", ("m",), tuple(computed[:2])), Call("neg", (computed[0],), (computed[2],)))
+        question = Gradient(tape, tuple([named[name] for name in targets]), ("m",), (grad,))
+        return Batch((ContextSwitch("c"), *todo, TapePause(tape), question, Fetch(grad)), (tape, grad, *computed))
+
+    often(pair, make)
 
 
 # ---------------------------------------------------------------------------------------------------- what is equal

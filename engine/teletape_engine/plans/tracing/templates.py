@@ -8,7 +8,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from teletape_engine.catalogue.binding import Bound
-from teletape_engine.plans.instructions import Buffer, Instruction, View, same_layout
+from teletape_engine.plans.fitting import ALIGNMENT
+from teletape_engine.plans.instructions import Buffer, Instruction, View, same_layout, span
 from teletape_engine.plans.tracing import taking  # noqa: F401  # adds functions
 from teletape_engine.plans.tracing.numpy_functions import Namespace
 from teletape_engine.plans.tracing.tracer import Tracer, constant
@@ -101,7 +102,7 @@ def python_step(
         foreseen: Whether the layout is what is expected, and has not been seen.
     """
     plain = not any(isinstance(entry, Literal) or entry for entry in pattern)
-    strides = layout.strides
+    strides, several = layout.strides, isinstance(forward, SideBySide)
 
     def run(*arrays: Any) -> None:
         output = arrays[-1]
@@ -116,6 +117,9 @@ def python_step(
                     for entry in pattern
                 ],
             )
+        if several:
+            forward.put(result, output)  # type: ignore[attr-defined]  # a SideBySide
+            return
         if result.strides != strides and not same_layout(result, layout):
             raise Diverged
         if foreseen and (not strides or not _is_own(result)):
@@ -123,6 +127,38 @@ def python_step(
         np.copyto(output, result)
 
     return run
+
+
+class SideBySide:
+    """A forward function of several results, which lie in one array of bytes.
+
+    Args:
+        forward: `forward(np, *arrays)`.
+        layouts: Of the results.
+
+    Attributes:
+        places: Of each result the layout, and where in the array it begins.
+        nbytes: Of the array.
+    """
+
+    def __init__(self, forward: Callable[..., Any], layouts: Sequence[Any]) -> None:
+        self._forward = forward
+        self.places: list[tuple[Any, int]] = []
+        self.nbytes = 0
+        for layout in layouts:
+            self.places.append((layout, self.nbytes))
+            self.nbytes += -(-max(span(layout), 1) // ALIGNMENT) * ALIGNMENT
+
+    def __call__(self, xp: Any, *arrays: Any) -> Any:
+        """The results."""
+        return self._forward(xp, *arrays)
+
+    def put(self, results: Sequence[Any], output: Any) -> None:
+        """Leaves the results in the array; raises `Diverged` if one has another layout."""
+        for result, (layout, offset) in zip(results, self.places, strict=True):
+            if result.strides != layout.strides and not same_layout(result, layout):
+                raise Diverged
+            np.ndarray(layout.shape, layout.dtype, output, offset, layout.strides)[...] = result
 
 
 def _is_own(array: Any) -> bool:
