@@ -6,7 +6,7 @@ first. No request costs anything: the kernel alone decides, also among processes
 
 The kernel shares each core by itself, so that a key with one busy process would get two thirds of a core where a whole
 one of two is its part. A key whose busy processes get all that they want by right comes before the others therefore,
-and so does a group of which that is true.
+and so does a group of which that is true. The weights of the others are corrected by what they have had.
 
 All this needs a part of the system's tree that the server may change, as systemd gives to a unit with `Delegate=cpu`.
 """
@@ -24,11 +24,17 @@ from typing import Final, NamedTuple
 from urllib.parse import quote
 
 from teletape_server.hosts.shares import Shares, SharesError, cores
+from teletape_server.ipc.processes import CpuClock
 from teletape_server.ipc.rights import Right, Rights
 
 _SERVER_WEIGHT: Final = 20.0  # of the server and its forkserver: all keys wait for what they do
 _FIRST: Final = 10.0  # times its weight has a key that gets all that it wants by right
 _LOOKS: Final = 3  # of `balance`, the most of which count
+_MOST_CORRECTED: Final = (
+    10.0  # times its weight that a key may get, or the part of it, if it has had too little or much
+)
+_AT_ONCE: Final = 1.2  # times what it was that a correction may become in one look, or the part of it
+_FADES: Final = 0.7  # the part that what a key has had before a look still counts
 _LARGEST: Final = 100.0  # what a control group's weight may be in both versions
 _LEAST: Final = 2  # what is written for the smallest weight, in both versions
 _REST: Final = "keys"  # the control group with those of keys that are in no group with a part of its own
@@ -99,6 +105,9 @@ class ControlGroups(Shares):
         self._busy: deque[Mapping[str, int]] = deque(maxlen=_LOOKS)
         self._places: dict[str, str] = {}  # the control group of each key, below the tree
         self._written: dict[str, float] = {}  # weights of control groups
+        self._clocks: dict[int, tuple[str, CpuClock]] = {}  # the keys of processes, and what they compute
+        self._corrections: dict[str, float] = {}  # of the weights of keys that get less than they want
+        self._had: dict[str, float] = {}  # what these have had, which fades
         try:
             self._begin()
         except OSError as error:
@@ -120,6 +129,8 @@ class ControlGroups(Shares):
     def enter(self, pid: int, owner: str) -> None:
         """Puts a process into the control group of a key; if that fails, it shares as the system lets it."""
         self._members[owner] += 1
+        self._clocks[pid] = owner, (clock := CpuClock(pid))
+        clock.begin()
         try:
             (self._place(owner) / _MEMBERS).write_text(str(pid))
         except OSError as error:
@@ -146,10 +157,27 @@ class ControlGroups(Shares):
         rights = {owner: self.rights.of(owner) for owner in self._places}
         lacking = {owner for owner in rights if shares[owner] < most[owner]}
         groups = {_outer(rights[owner]) for owner in lacking}
+        self._correct({owner: rights[owner] for owner in lacking})
         with contextlib.suppress(OSError):
             for owner, right in rights.items():
-                self._weigh(self._places[owner], right.weight, is_first=owner not in lacking)
+                weight = right.weight * self._corrections.get(owner, 1.0)
+                self._weigh(self._places[owner], weight, is_first=owner not in lacking)
                 self._weigh(_outer(right), right.part, is_first=_outer(right) not in groups)
+
+    def _correct(self, lacking: Mapping[str, Right]) -> None:
+        """Corrects the weights of keys that get less than they want, by what each has had since the last look."""
+        self._had = {owner: self._had.get(owner, 0.0) * _FADES for owner in lacking}
+        for owner, clock in self._clocks.values():
+            if owner in lacking:
+                self._had[owner] += clock.seconds()
+            clock.begin()
+        before, self._corrections = self._corrections, {}
+        for outer in {_outer(right) for right in lacking.values()}:
+            weights = {owner: right.weight for owner, right in lacking.items() if _outer(right) == outer}
+            each = sum(self._had[owner] for owner in weights) / sum(weights.values())
+            for owner, weight in weights.items():
+                change = _within(_AT_ONCE, each * weight, self._had[owner])
+                self._corrections[owner] = _within(_MOST_CORRECTED, before.get(owner, 1.0) * change)
 
     def _move(self, owner: str) -> None:
         before = self._places[owner]
@@ -167,6 +195,7 @@ class ControlGroups(Shares):
     def leave(self, pid: int, owner: str) -> None:
         """Notes that a process of a key has ended; the control group ends with the last one."""
         self._members[owner] -= 1
+        self._clocks.pop(pid, None)
         if not self._members[owner]:
             del self._members[owner]
             self._remove(self._places.pop(owner))
@@ -215,6 +244,13 @@ def swept(tree: Tree) -> Tree:
         for left in tree.folder.parent.glob("teletape-*"):
             _remove(left)
     return tree
+
+
+def _within(most: float, number: float, divisor: float = 1.0) -> float:
+    """Returns a quotient, which is at most so much, and at least the part of it; 1 if all is 0."""
+    if not divisor:
+        return most if number else 1.0
+    return min(max(number / divisor, 1 / most), most)
 
 
 def _outer(right: Right) -> str:

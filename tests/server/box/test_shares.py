@@ -8,6 +8,7 @@ import sys
 import time
 from contextlib import ExitStack
 from pathlib import Path
+from types import SimpleNamespace
 
 import httpx
 import pytest
@@ -63,6 +64,39 @@ def test_the_group_of_a_key_has_its_weight_and_the_server_comes_first(tmp_path: 
     assert (tmp_path / "keys/key-a%2Fb/cgroup.procs").read_text() == "18"
 
 
+def test_weights_are_corrected_by_what_keys_have_had(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a kernel that gives a small weight two and a half times its part."""
+    monkeypatch.setattr("teletape_server.hosts.control_groups.cores", lambda: 2)
+    rights = Rights({"ann": 4.0, "bob": 2.0, "eve": 0.5, "@lab": 0.5}, lambda owner: "@lab" if owner == "lou" else "")
+    had = dict.fromkeys(("ann", "bob", "eve", "lou"), 0.0)
+    clocks = iter([*had])
+
+    def clock(pid: int) -> SimpleNamespace:
+        owner = next(clocks)
+        return SimpleNamespace(seconds=lambda: had[owner], begin=lambda: None)
+
+    monkeypatch.setattr("teletape_server.hosts.control_groups.CpuClock", clock)
+    shares = ControlGroups(Tree(tmp_path / "shares", "cpu.shares", 1024, is_second=False), rights)
+    for owner in had:
+        shares.enter(os.getpid() + len(shares._clocks), owner)
+
+    def weight(owner: str) -> float:
+        folder = "group-lab" if owner == "lou" else "keys"
+        return int((tmp_path / f"shares/{folder}/key-{owner}/cpu.shares").read_text()) / 1024
+
+    for _ in range(40):
+        kernel = {"ann": weight("ann"), "bob": weight("bob"), "eve": 2.5 * weight("eve")}
+        had |= {owner: each / sum(kernel.values()) for owner, each in kernel.items()}
+        shares.balance(dict.fromkeys(had, 4))
+    for owner, right in {"ann": 4 / 6.5, "bob": 2 / 6.5, "eve": 0.5 / 6.5}.items():
+        assert had[owner] == pytest.approx(right, rel=0.02)
+    assert weight("lou") == 1.0, "it is alone in its group"
+    shares.balance({"ann": 1})
+    shares.balance({"ann": 1})
+    shares.balance({"ann": 1})
+    assert (weight("ann"), weight("eve")) == (40.0, 5.0), "there is enough for all: nothing is corrected"
+
+
 def test_a_key_that_gets_all_that_it_wants_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("teletape_server.hosts.control_groups.cores", lambda: 4)
     shares = ControlGroups(Tree(tmp_path / "shares", "cpu.shares", 1024, is_second=False), Rights({"ann": 2.0}))
@@ -83,7 +117,11 @@ def test_a_key_that_gets_all_that_it_wants_comes_first(tmp_path: Path, monkeypat
     assert weights() == [10, 20, 10, 10]
 
 
-def test_a_group_with_a_part_of_its_own_has_the_groups_of_its_keys(tmp_path: Path) -> None:
+def test_a_group_with_a_part_of_its_own_has_the_groups_of_its_keys(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    idle = SimpleNamespace(seconds=lambda: 0.0, begin=lambda: None)
+    monkeypatch.setattr("teletape_server.hosts.control_groups.CpuClock", lambda pid: idle)
     groups = {"ann": "@lab", "bob": "@lab", "cid": "@others"}
     rights = Rights({"@lab": 0.4, "bob": 3.0}, lambda owner: groups.get(owner, ""))
     shares = ControlGroups(Tree(tmp_path / "shares", "cpu.shares", 1000, is_second=False), rights)
