@@ -215,9 +215,7 @@ def main() -> int:
     parser.add_argument("--team", action="store_true", help="many keys, which flood, change and compete (see team.py)")
     parser.add_argument("--keys", type=int, default=20, help="of the team")
     parser.add_argument("--sessions", type=int, default=200, help="of the team")
-    parser.add_argument(
-        "--shares", choices=["auto", "groups", "slices", "off"], default="auto", help="of the team's server"
-    )
+    parser.add_argument("--shares", choices=["groups", "slices", "off"], default="groups", help="of the team's server")
     options = parser.parse_args()
     if options.team:
         seconds = 60 * options.minutes
