@@ -23,7 +23,7 @@ from teletape.core.network.progress import Notice
 from teletape_server.durable import records
 from teletape_server.durable.syncer import SYNC_SECONDS
 from teletape_server.settings import Settings
-from teletape_server.worker import durability, main, recovery
+from teletape_server.worker import durability, main
 
 _LIMIT: Final = 400.0  # seconds of the world's time in which every client has to come to its end
 #: Seconds before a power cut whose work a session with a journal may lose: between two syncs, and what all syncs take.
@@ -119,6 +119,7 @@ def simulator() -> Iterator[Simulator]:
 @contextlib.contextmanager
 def _small(world: World) -> Iterator[None]:
     """A block in which what is large is small, so that a simulation meets its edges."""
+    own = records.versions()
     edges = {
         (durability, "_LEAST_LOG"): world.rng.choice([2048, 8192, 64 << 20]),
         (durability, "_LOOK_BYTES"): 512,
@@ -126,7 +127,7 @@ def _small(world: World) -> Iterator[None]:
         (records, "_RESERVED"): 4096,
         (main, "limit_memory"): lambda *_: None,  # of this process
         (Notice, "show"): lambda *_: None,
-        (recovery, "version"): lambda: world.version,
+        (records, "versions"): lambda: own | {"teletape": world.version},
     }
     before = {place: getattr(*place) for place in edges}
     for place, value in edges.items():

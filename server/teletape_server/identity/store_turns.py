@@ -7,7 +7,6 @@ goes on, and counts when it is done.
 from __future__ import annotations
 
 import asyncio
-import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -53,14 +52,17 @@ class StoreTurns:
                 "this server has no place for keys and for an audit: start it with a folder for data (--data-dir), or "
                 "name a database (TELETAPE_KEY_DATABASE)",
             )
+        if is_patient:
+            await self._turn.acquire()
+            return await self._do(store, work, take)
         loop = asyncio.get_running_loop()
-        until = loop.time() + (math.inf if is_patient else _SECONDS)
+        until = loop.time() + _SECONDS
         try:
-            await asyncio.wait_for(self._turn.acquire(), None if is_patient else _SECONDS)
+            await asyncio.wait_for(self._turn.acquire(), _SECONDS)
         except TimeoutError:
             raise _no_answer("nothing was changed") from None
         doing = loop.create_task(self._do(store, work, take))
-        done, _ = await asyncio.wait([doing], timeout=None if is_patient else max(until - loop.time(), 0.0))
+        done, _ = await asyncio.wait([doing], timeout=max(until - loop.time(), 0.0))
         if not done:
             doing.add_done_callback(_ignored)
             raise _no_answer("what was asked for may still be done")
