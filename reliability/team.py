@@ -21,6 +21,7 @@ import sys
 import tempfile
 import threading
 import time
+import urllib.parse
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
@@ -87,13 +88,13 @@ def owner_of(worker: int) -> str:
         for line in Path(f"/proc/{worker}/cgroup").read_text().splitlines():
             _, _, name = line.rpartition("/key-")
             if name and name != line:
-                return name
+                return urllib.parse.unquote(name)
     return ""
 
 
 def sessions_of(pid: int) -> list[int]:
-    """The processes of a server's sessions, and the one that waits for a session."""
-    return [worker for worker in observing.workers(pid) if owner_of(worker) != "published"]
+    """The processes of keys' sessions, whose names have no spaces, and the one that waits for a session."""
+    return [worker for worker in observing.workers(pid) if " " not in owner_of(worker)]
 
 
 async def contest(team: Team, pid: int, draw: random.Random) -> dict[str, Any]:

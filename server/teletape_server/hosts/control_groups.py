@@ -33,8 +33,8 @@ _LOOKS: Final = 3  # of `balance`, the most of which count
 _MOST_CORRECTED: Final = (
     10.0  # times its weight that a key may get, or the part of it, if it has had too little or much
 )
-_AT_ONCE: Final = 1.2  # times what it was that a correction may become in one look, or the part of it
-_FADES: Final = 0.7  # the part that what a key has had before a look still counts
+_AT_ONCE: Final = 1.5  # times what it was that a correction may become in one look, or the part of it
+_FADES: Final = 0.5  # the part that what a key has had before a look still counts
 _LARGEST: Final = 100.0  # what a control group's weight may be in both versions
 _LEAST: Final = 2  # what is written for the smallest weight, in both versions
 _REST: Final = "keys"  # the control group with those of keys that are in no group with a part of its own
