@@ -472,17 +472,13 @@ def _rounded(run: Callable[..., Any]) -> Callable[..., Any]:
     dtype = DTYPES["bfloat16"]
 
     def cast(array: Any) -> Any:
-        return array if array.dtype == dtype else ops.cast(array, dtype=dtype)
+        return array if array is None or array.dtype == dtype else ops.cast(array, dtype=dtype)
 
     def rounded(*args: Any) -> Any:
         result = run(*args)
         if isinstance(result, SparseGradient):
             return result._replace(values=ops.cast(result.values, dtype=dtype))
-        if isinstance(result, tuple):
-            return tuple(
-                [part if part is None or part.dtype == dtype else ops.cast(part, dtype=dtype) for part in result]
-            )
-        return result if result.dtype == dtype else ops.cast(result, dtype=dtype)
+        return tuple(map(cast, result)) if isinstance(result, tuple) else cast(result)
 
     return rounded
 

@@ -30,9 +30,7 @@ from teletape_server.ipc.rights import Right, Rights
 _SERVER_WEIGHT: Final = 20.0  # of the server and its forkserver: all keys wait for what they do
 _FIRST: Final = 10.0  # times its weight has a key that gets all that it wants by right
 _LOOKS: Final = 3  # of `balance`, the most of which count
-_MOST_CORRECTED: Final = (
-    10.0  # times its weight that a key may get, or the part of it, if it has had too little or much
-)
+_MOST_CORRECTED: Final = 10.0  # times its weight that a key with too little may get, and the part of it with too much
 _AT_ONCE: Final = 1.5  # times what it was that a correction may become in one look, or the part of it
 _FADES: Final = 0.5  # the part that what a key has had before a look still counts
 _LARGEST: Final = 100.0  # what a control group's weight may be in both versions
