@@ -111,11 +111,21 @@ def test_another_session_gets_the_elements_anew(remote, loopback):
     assert float(first[0, 0]) == 0.0
 
 
-def test_closing_the_session_ends_its_second_client(remote, loopback):
+def senders():
+    return {thread for thread in threading.enumerate() if thread.name == "teletape-sender"}
+
+
+@pytest.fixture
+def others():
+    """Senders of sessions that earlier tests have left; named before `remote`, so that its own is none of them."""
+    return senders()
+
+
+def test_closing_the_session_ends_its_second_client(others, remote, loopback):
     list(generated())
-    before = {thread for thread in threading.enumerate() if thread.name == "teletape-sender"}
+    assert len(senders() - others) == 2
     remote.close()
-    until(lambda: not any(thread.is_alive() for thread in before))
+    until(lambda: not senders() - others)
 
 
 @pytest.mark.parametrize("size", [1, 1000])
