@@ -146,6 +146,7 @@ def test_no_input_from_a_stranger_holds_the_event_loop_for_50_ms(server: Server,
 
 
 LOADED = """
+import encodings.idna  # which the client of this process loads when it connects
 import sys
 from serving import KEYS, Server, ok, until
 from teletape_server.settings import Settings
