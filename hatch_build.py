@@ -18,7 +18,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 PACKAGE = Path("engine/teletape_engine")
 #: Each source, and the library that it becomes.
 LIBRARIES = {
-    PACKAGE / "plans" / "rows.c": PACKAGE / "plans" / "librows.so.1",
+    PACKAGE / "plans" / "run" / "c" / "rows.c": PACKAGE / "plans" / "run" / "c" / "librows.so.1",
     PACKAGE / "arrays" / "kernels.c": PACKAGE / "arrays" / "libkernels.so.1",
 }
 

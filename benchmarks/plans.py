@@ -19,9 +19,9 @@ import numpy as np
 
 import teletape as tf
 from teletape_engine.plans import cache
-from teletape_engine.plans.native import LIBRARY_LOADED
-from teletape_engine.plans.plan import Plan
 from teletape_engine.plans.policy import POLICY
+from teletape_engine.plans.run.c.loaded import LIBRARY_LOADED
+from teletape_engine.plans.run.plan import Plan
 
 RANDOM = np.random.default_rng(0)
 WAYS = {"steps": (False, False), "Python": (True, False), "C": (True, True)}

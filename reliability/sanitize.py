@@ -29,8 +29,9 @@ THREADED_TESTS = ("tests/engine/plans/test_tiles.py", "tests/engine/plans/test_p
 #: Copies an argument of 64 bytes to a place of 8: the address sanitizer must see it.
 OUTSIDE = """
 import ctypes, numpy as np
-from teletape_engine.plans.native import HEAD, LIBRARY_LOADED, PROGRAM, STAGE
-from teletape_engine.plans.instructions import address
+from teletape_engine.plans.run.c.loaded import LIBRARY_LOADED
+from teletape_engine.plans.run.c.records import HEAD, PROGRAM, STAGE
+from teletape_engine.plans.ir.instructions import address
 argument, target = np.ones(8), np.ones(1)
 stage, program = np.zeros(1, STAGE), np.zeros(1, PROGRAM)
 stage[0] = 0, 0, 64, address(target)
@@ -40,8 +41,9 @@ LIBRARY_LOADED.begin(address(program), (ctypes.c_void_p * 1)(id(argument)))
 #: Copies to one place in two threads: the thread sanitizer must see it.
 RACE = """
 import ctypes, threading, numpy as np
-from teletape_engine.plans.native import HEAD, LIBRARY_LOADED, PROGRAM, STAGE
-from teletape_engine.plans.instructions import address
+from teletape_engine.plans.run.c.loaded import LIBRARY_LOADED
+from teletape_engine.plans.run.c.records import HEAD, PROGRAM, STAGE
+from teletape_engine.plans.ir.instructions import address
 argument, target = np.ones(1 << 16), np.ones(1 << 16)
 stage, program = np.zeros(1, STAGE), np.zeros(1, PROGRAM)
 stage[0] = 0, 0, argument.nbytes, address(target)
@@ -61,7 +63,8 @@ FLAGS = ("-O1", "-g", "-fno-omit-frame-pointer", "-shared", "-fPIC", "-pthread")
 
 def build(engine: Path, kind: str) -> None:
     """Compiles the libraries of a copy of the engine for a sanitizer."""
-    for source, library in (("plans/rows.c", "plans/librows.so.1"), ("arrays/kernels.c", "arrays/libkernels.so.1")):
+    libraries = {"plans/run/c/rows.c": "plans/run/c/librows.so.1", "arrays/kernels.c": "arrays/libkernels.so.1"}
+    for source, library in libraries.items():
         folder = engine / "teletape_engine"
         command = ["gcc", *FLAGS, f"-fsanitize={kind}", "-o", str(folder / library), str(folder / source)]
         subprocess.run(command, check=True)
@@ -91,7 +94,7 @@ def run(kind: str, wrong: str, report: str, tests: Sequence[str], cases: int) ->
         build(engine, kind)
         where = environment(engine, kind)
         check = (
-            "import teletape_engine.arrays.kernels as k, teletape_engine.plans.native as n; print(n.LIBRARY); "
+            "import teletape_engine.arrays.kernels as k, teletape_engine.plans.run.c.loaded as n; print(n.LIBRARY); "
             "assert n.LIBRARY_LOADED is not None and k.LIBRARY_LOADED is not None"
         )
         python = [sys.executable, "-P"]

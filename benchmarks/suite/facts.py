@@ -16,7 +16,7 @@ PACKAGES = "import importlib.metadata as m, json, sys; print(json.dumps({p: m.ve
 
 def of_run(own: Path) -> dict[str, Any]:
     """Commit, date, processor, cores, load, and how plans run in a checkout's Python."""
-    program = "from teletape_engine.plans.native import LIBRARY_LOADED as l; print('Python' if l is None else 'C')"
+    program = "from teletape_engine.plans.run.c import loaded; print('C' if loaded.LIBRARY_LOADED else 'Python')"
     walk = subprocess.run([own, "-P", "-c", program], capture_output=True, text=True, check=False).stdout.strip()
     changed = _git("status", "--porcelain", "--", *PRODUCT)
     return {

@@ -22,7 +22,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from teletape_engine.plans.gpu import source
 from teletape_engine.plans.gpu.source import MAP, ROWS, THREADS
-from teletape_engine.plans.tracing.tracer import Tracer
+from teletape_engine.plans.lower.tracer import Tracer
 
 #: Ufuncs that NumPy and CuPy name otherwise.
 NAMES = {np.divide: "true_divide"}

@@ -5,7 +5,8 @@ import pytest
 
 from fuzz.plans import Plans
 from fuzz.target import Finding, run
-from teletape_engine.plans import plan, walk
+from teletape_engine.plans.run import plan
+from teletape_engine.plans.run import python as walk
 
 
 def test_random_functions_give_the_same_bytes_as_plans():

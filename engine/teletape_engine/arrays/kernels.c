@@ -1,7 +1,7 @@
 /* Loops of convolution and pooling on images [n, height, width, channels], of rectifiers and recurrences. Needs no headers of Python
    or NumPy.
 
-   Every exported kernel has the signature of the loops of `plans/rows.c`; its context is a `geometry`, the number of
+   Every exported kernel has the signature of the loops of `plans/run/c/rows.c`; its context is a `geometry`, the number of
    elements or `lines`, and its arrays are row-major and aligned. It returns -1 if there is no memory. `kernels.py` checks
    that the windows lie inside the images and their border, so that no index needs a check here. */
 #include <float.h>

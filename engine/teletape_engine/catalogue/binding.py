@@ -146,7 +146,7 @@ class Bound(TapeCall):
             beforehand, no work that is estimated.
         selects: For each of several results the call that selects it.
         plans: Plans by mask, computed on demand.
-        lowered: The call as instructions, by layouts of the inputs; see `plans.lowering`.
+        lowered: The call as instructions, by layouts of the inputs; see `plans.lower`.
         blocks: How a long forward is cut, and how many entries of the axis a block has; None: it runs as a whole.
     """
 

@@ -14,8 +14,8 @@ from teletape_engine.catalogue.namespace import ops
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.functions.batched import map_entries
 from teletape_engine.functions.function import Function, runs
-from teletape_engine.plans.loops.form import LoopForm
-from teletape_engine.plans.loops.iterations import Iterations
+from teletape_engine.plans.iterations import Iterations
+from teletape_engine.plans.run.loops.form import LoopForm
 from teletape_engine.recording.provenance import Event
 from teletape_engine.recording.recorder import Mode, Recorder
 from teletape_engine.recording.values import Literal, Recorded, Variable

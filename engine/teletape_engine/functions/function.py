@@ -26,10 +26,10 @@ from teletape_engine.functions.steps import failed_step, note_function, step_fac
 from teletape_engine.functions.untyped import MOST_SIGNATURES, typed_inputs
 from teletape_engine.ops.assign import WHOLE
 from teletape_engine.plans.cache import Plans
-from teletape_engine.plans.loops.recorded import LEAST_STEPS, RecordedPlans
-from teletape_engine.plans.loops.unrolled import UnrolledPlans
-from teletape_engine.plans.lowering import MOST_INSTRUCTIONS
+from teletape_engine.plans.lower.lowering import MOST_INSTRUCTIONS
 from teletape_engine.plans.policy import POLICY
+from teletape_engine.plans.recorded import LEAST_STEPS, RecordedPlans
+from teletape_engine.plans.unrolled import UnrolledPlans
 from teletape_engine.recording.progress import CANCEL_STEPS
 from teletape_engine.recording.recorder import Recorder
 from teletape_engine.recording.spec_recorder import SpecRecorder

@@ -9,16 +9,16 @@ from typing import Any, Final, Protocol
 import numpy as np
 
 from teletape_engine.errors import CancelledError, InternalError
-from teletape_engine.plans.foreseen import Foreseen
 from teletape_engine.plans.gpu.lowering import DeviceLowering
 from teletape_engine.plans.gpu.plan import DevicePlan
-from teletape_engine.plans.instructions import Unplaceable, same_numbers
-from teletape_engine.plans.loops.loop import Loop
-from teletape_engine.plans.lowering import Lowering
-from teletape_engine.plans.plan import Plan
+from teletape_engine.plans.ir.forwards import Diverged
+from teletape_engine.plans.ir.instructions import Unplaceable, same_numbers
+from teletape_engine.plans.lower.foreseen import Foreseen
+from teletape_engine.plans.lower.lowering import Lowering
 from teletape_engine.plans.policy import POLICY
+from teletape_engine.plans.run.loops.loop import Loop
+from teletape_engine.plans.run.plan import Plan
 from teletape_engine.plans.session_plans import SessionPlans
-from teletape_engine.plans.tracing.templates import Diverged
 from teletape_engine.recording.executor import Executor
 from teletape_engine.recording.memory import Memory
 from teletape_engine.recording.recorder import Recorder
@@ -57,7 +57,7 @@ class Plans:
     """
 
     __slots__ = ("__weakref__", "_lock", "_plans", "loops", "possible")
-    unrolls = False  #: Whether calls are lists of instructions once it is known what values decide: see loops/unrolled.
+    unrolls = False  #: Whether calls are lists of instructions once it is known what values decide: see unrolled.py.
     _lowering: type[Lowering] = Lowering
 
     def __init__(self, possible: bool) -> None:

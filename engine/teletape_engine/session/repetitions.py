@@ -24,9 +24,9 @@ from teletape_engine.commands.structure import TENSORS, text_and_contents
 from teletape_engine.errors import TeletapeError
 from teletape_engine.functions.function import Function
 from teletape_engine.plans.cache import key_of
-from teletape_engine.plans.lowering import MOST_INSTRUCTIONS
+from teletape_engine.plans.ir.forwards import Diverged
+from teletape_engine.plans.lower.lowering import MOST_INSTRUCTIONS
 from teletape_engine.plans.policy import POLICY
-from teletape_engine.plans.tracing.templates import Diverged
 from teletape_engine.recording.provenance import Event, Record, Return, is_plain
 from teletape_engine.recording.values import Literal, Uid, Value, Variable, new_uid, typed_array
 from teletape_engine.session.clients import FIRST_CLIENT_ID

@@ -16,10 +16,10 @@ from teletape_engine.catalogue.binding import Bound, CallPlan, TapeCall
 from teletape_engine.catalogue.rule import BoundRule
 from teletape_engine.catalogue.slices import SlicesValue
 from teletape_engine.commands import Contents
-from teletape_engine.plans.instructions import Buffer, View, layout_of
-from teletape_engine.plans.lowering import Lowering
-from teletape_engine.plans.tracing.numpy_functions import Namespace
-from teletape_engine.plans.tracing.tracer import ARRAYS, Tracer, Untraceable, constant
+from teletape_engine.plans.ir.instructions import Buffer, View, layout_of
+from teletape_engine.plans.lower.lowering import Lowering
+from teletape_engine.plans.lower.numpy_functions import Namespace
+from teletape_engine.plans.lower.tracer import ARRAYS, Tracer, Untraceable, constant
 from teletape_engine.recording.cotangents import Arrays, Ct
 from teletape_engine.recording.executor import Executor
 from teletape_engine.recording.provenance import LENGTH, Event, Record

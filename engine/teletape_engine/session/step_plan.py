@@ -14,11 +14,11 @@ from teletape_engine.commands.structure import NUMBERS
 from teletape_engine.errors import InternalError
 from teletape_engine.functions.function import Function
 from teletape_engine.plans.cache import plannable
-from teletape_engine.plans.instructions import Unplaceable, same_layout, same_numbers
-from teletape_engine.plans.plan import Plan
+from teletape_engine.plans.ir.instructions import Unplaceable, same_layout, same_numbers
+from teletape_engine.plans.lower.tracer import Untraceable
 from teletape_engine.plans.policy import POLICY
+from teletape_engine.plans.run.plan import Plan
 from teletape_engine.plans.session_plans import SessionPlans
-from teletape_engine.plans.tracing.tracer import Untraceable
 from teletape_engine.recording.executor import Executor
 from teletape_engine.recording.values import Literal, Uid, Value, Variable
 from teletape_engine.session.batches import run_batch

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
 from teletape_engine import arrays
-from teletape_engine.plans.native import WHY_NOT
+from teletape_engine.plans.run.c.loaded import WHY_NOT
 from teletape_server.administration.box import days_left, most_files, synchronised
 from teletape_server.hosts.control_groups import is_delegated, own_tree
 from teletape_server.hosts.shares import SharesError

@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager
 from typing import Final, NoReturn
 
 from teletape_engine import arrays
-from teletape_engine.plans.native import WHY_NOT
+from teletape_engine.plans.run.c.loaded import WHY_NOT
 from teletape_server.ipc.channel import Channel
 from teletape_server.ipc.confinement import User, confine, name_kernel_folder
 from teletape_server.ipc.control import Sockets, Watcher, end_process

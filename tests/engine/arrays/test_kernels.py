@@ -10,9 +10,9 @@ from teletape_engine.commands import Call
 from teletape_engine.functions.compile import compile_function
 from teletape_engine.ops.convolution import direct
 from teletape_engine.ops.convolution.windows import windows
-from teletape_engine.plans import native
-from teletape_engine.plans.instructions import KERNEL
+from teletape_engine.plans.ir.instructions import KERNEL
 from teletape_engine.plans.policy import POLICY, Policy
+from teletape_engine.plans.run.c import loaded
 
 pytestmark = pytest.mark.skipif(kernels.LIBRARY_LOADED is None, reason="libkernels.so.1 is not built: no C compiler")
 
@@ -185,7 +185,7 @@ def test_a_library_of_another_version_is_left_alone(monkeypatch, tmp_path):
         patch.setattr(kernels.Geometry, "_fields", kernels.Geometry._fields[:-1])
         assert kernels._load() is None
     with monkeypatch.context() as patch:
-        patch.setattr(kernels, "LIBRARY", native.LIBRARY)
+        patch.setattr(kernels, "LIBRARY", loaded.LIBRARY)
         assert kernels._load() is None
     monkeypatch.setattr(kernels, "LIBRARY", tmp_path / "libkernels.so.1")
     assert kernels._load() is None
@@ -205,7 +205,7 @@ def test_a_plan_calls_the_kernels(mode, monkeypatch):
     assert all(result.tobytes() == results[0].tobytes() for result in results)
     (plan,) = function.plans._plans.values()
     assert [instruction.kind for instruction in plan.instructions] == [KERNEL, KERNEL]
-    if mode == "on" and native.LIBRARY_LOADED is not None:
+    if mode == "on" and loaded.LIBRARY_LOADED is not None:
         assert plan._idle[0].bare  # no call from Python
 
 

@@ -15,11 +15,11 @@ from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.catalogue.operand import Operand
 from teletape_engine.catalogue.slices import SparseGradient
 from teletape_engine.errors import InternalError, TeletapeError
-from teletape_engine.plans import native
 from teletape_engine.plans.cache import Plans
-from teletape_engine.plans.foreseen import Foreseen, Unforeseen
-from teletape_engine.plans.instructions import same_layout
+from teletape_engine.plans.ir.instructions import same_layout
+from teletape_engine.plans.lower.foreseen import Foreseen, Unforeseen
 from teletape_engine.plans.policy import POLICY, Policy
+from teletape_engine.plans.run.c import loaded
 from teletape_engine.spec import DTYPES
 
 
@@ -82,7 +82,7 @@ CASES = [
 
 @pytest.fixture
 def forced(walk, monkeypatch):
-    if walk == "c" and native.LIBRARY_LOADED is None:
+    if walk == "c" and loaded.LIBRARY_LOADED is None:
         pytest.skip("librows.so.1 is not built: no C compiler")
     for name, setting in (asdict(Policy.of("force")) | {"compiled": walk == "c"}).items():
         monkeypatch.setattr(POLICY, name, setting)

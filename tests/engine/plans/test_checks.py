@@ -11,14 +11,14 @@ from teletape_engine.commands import Assign, Call, Scan
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.functions.compile import compile_function
 from teletape_engine.functions.function import RUNNERS
-from teletape_engine.plans import native
-from teletape_engine.plans.instructions import address
-from teletape_engine.plans.loops.loop import Loop
-from teletape_engine.plans.machine import LoopFailed
-from teletape_engine.plans.native import _Take
-from teletape_engine.plans.plan import Plan
+from teletape_engine.plans.ir.instructions import address
 from teletape_engine.plans.policy import POLICY, Policy
-from teletape_engine.plans.walk import Refused
+from teletape_engine.plans.run.c import loaded
+from teletape_engine.plans.run.c.records import Take
+from teletape_engine.plans.run.loops.loop import Loop
+from teletape_engine.plans.run.machine import LoopFailed
+from teletape_engine.plans.run.plan import Plan
+from teletape_engine.plans.run.python import Refused
 from teletape_engine.recording.values import Variable
 
 X = np.linspace(-1, 1, 12, dtype=np.float32).reshape(4, 3)
@@ -53,7 +53,7 @@ CASES = {
 @pytest.fixture(params=["python", "on"])
 def policy(request, monkeypatch):
     """Plans from the second call on, in Python and in C."""
-    if request.param == "on" and native.LIBRARY_LOADED is None:
+    if request.param == "on" and loaded.LIBRARY_LOADED is None:
         pytest.skip("librows.so.1 is not built: no C compiler")
     for name, setting in asdict(Policy.of(request.param)).items():
         monkeypatch.setattr(POLICY, name, setting)
@@ -117,7 +117,7 @@ def test_the_check_of_a_result_that_nothing_needs_stays(policy):
         function.run(context, [x, context.constant(np.array([0, 4]))])
 
 
-@pytest.mark.skipif(native.LIBRARY_LOADED is None, reason="librows.so.1 is not built: no C compiler")
+@pytest.mark.skipif(loaded.LIBRARY_LOADED is None, reason="librows.so.1 is not built: no C compiler")
 def test_a_loop_ends_at_the_iteration_whose_values_are_refused(monkeypatch):
     for name, setting in asdict(Policy.of("on")).items():
         monkeypatch.setattr(POLICY, name, setting)
@@ -144,12 +144,12 @@ def test_a_loop_ends_at_the_iteration_whose_values_are_refused(monkeypatch):
     assert "7 is not in [0, 4)" in planned[1]
 
 
-@pytest.mark.skipif(native.LIBRARY_LOADED is None, reason="librows.so.1 is not built: no C compiler")
+@pytest.mark.skipif(loaded.LIBRARY_LOADED is None, reason="librows.so.1 is not built: no C compiler")
 @pytest.mark.parametrize("index", [-1, 4, 1 << 40])
 def test_elements_outside_are_not_read(index):
-    take = ctypes.CDLL(str(native.LIBRARY)).take
+    take = ctypes.CDLL(str(loaded.LIBRARY)).take
     take.argtypes = (ctypes.c_void_p,) * 5
-    geometry, output, indices = _Take(1, 4, 2, 12, 0, 8), np.zeros((2, 3), "f4"), np.array([3, index])
+    geometry, output, indices = Take(1, 4, 2, 12, 0, 8), np.zeros((2, 3), "f4"), np.array([3, index])
     data = (ctypes.c_void_p * 4)(address(X), address(indices), address(output), 0)
     assert take(ctypes.addressof(geometry), data, None, None, None) == -1
     assert output[0].tobytes() == X[3].tobytes()

@@ -11,9 +11,10 @@ from teletape_engine.arrays import backend
 from teletape_engine.commands import Assign, Call
 from teletape_engine.errors import InvalidArgumentError, ResourceExhaustedError
 from teletape_engine.functions.compile import compile_function
-from teletape_engine.plans import cache, native
-from teletape_engine.plans.plan import Plan
+from teletape_engine.plans import cache
 from teletape_engine.plans.policy import POLICY, Policy
+from teletape_engine.plans.run.c import loaded
+from teletape_engine.plans.run.plan import Plan
 from teletape_engine.recording.executor import Executor
 from teletape_engine.recording.memory import Memory
 from teletape_engine.recording.values import Variable
@@ -89,7 +90,7 @@ def test_a_long_function_of_small_arguments_runs_step_by_step_first(policy, runs
     assert len(runs) == count
 
 
-@pytest.mark.skipif(native.LIBRARY_LOADED is None, reason="librows.so.1 is not built: no C compiler")
+@pytest.mark.skipif(loaded.LIBRARY_LOADED is None, reason="librows.so.1 is not built: no C compiler")
 def test_the_peak_of_the_first_call_is_little_more_than_its_results(policy, runs):
     function, context = compile_function(("x",), CHAIN, ("d", "s")), executor()
     x = context.constant(numbers(1_000_000))

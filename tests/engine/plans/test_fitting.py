@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from teletape_engine.plans import fitting
-from teletape_engine.plans.fitting import ALIGNMENT, Block, fit
+from teletape_engine.plans.ir import fitting
+from teletape_engine.plans.ir.fitting import ALIGNMENT, Block, fit
 
 
 def random_blocks(seed, count, most):

@@ -13,7 +13,7 @@ from teletape_engine.plans.gpu.codes import _CODES, PRELUDE, code_of
 from teletape_engine.plans.gpu.launches import launches_of
 from teletape_engine.plans.gpu.machine import DeviceMachine, Layout
 from teletape_engine.plans.gpu.source import NAME, Kernels, source_of
-from teletape_engine.plans.instructions import COPY, REDUCE, SELECT, UFUNC, Buffer, Instruction, View
+from teletape_engine.plans.ir.instructions import COPY, REDUCE, SELECT, UFUNC, Buffer, Instruction, View
 
 needs_compiler = pytest.mark.skipif(shutil.which("g++") is None, reason="no C++ compiler (g++)")
 ARCHITECTURES = ("80", "90")

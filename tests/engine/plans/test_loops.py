@@ -11,17 +11,17 @@ from teletape_engine.commands import Assign, Call, Scan, While
 from teletape_engine.errors import CancelledError, InternalError, ResourceExhaustedError
 from teletape_engine.functions.compile import compile_function
 from teletape_engine.functions.function import RUNNERS
-from teletape_engine.plans import native
-from teletape_engine.plans.loops import loop as loop_module
-from teletape_engine.plans.loops.loop import Loop
 from teletape_engine.plans.policy import POLICY, Policy
+from teletape_engine.plans.run.c import loaded
+from teletape_engine.plans.run.loops import loop as loop_module
+from teletape_engine.plans.run.loops.loop import Loop
 from teletape_engine.recording.executor import Executor
 from teletape_engine.recording.memory import Memory
 from teletape_engine.recording.progress import Monitor
 from teletape_engine.recording.provenance import PlannedLoop, expanded
 from teletape_engine.recording.values import Literal, Variable
 
-pytestmark = pytest.mark.skipif(native.LIBRARY_LOADED is None, reason="librows.so.1 is not built: no C compiler")
+pytestmark = pytest.mark.skipif(loaded.LIBRARY_LOADED is None, reason="librows.so.1 is not built: no C compiler")
 
 X = np.linspace(-1.0, 1.0, 6, dtype=np.float32).reshape(2, 3)
 BELOW = compile_function(("i", "x", "y", "n"), (Call("less", ("i", "n"), ("more",)),), ("more",))

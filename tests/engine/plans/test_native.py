@@ -12,15 +12,15 @@ from driving import executor
 
 from teletape_engine.commands import Call
 from teletape_engine.functions.compile import compile_function
-from teletape_engine.plans import native
-from teletape_engine.plans.machine import _checked
-from teletape_engine.plans.plan import Plan
 from teletape_engine.plans.policy import POLICY
-from teletape_engine.plans.tiles import threads
+from teletape_engine.plans.run.c import loaded, native
+from teletape_engine.plans.run.machine import _checked
+from teletape_engine.plans.run.plan import Plan
+from teletape_engine.plans.run.tiles import threads
 from teletape_engine.recording.values import Literal
 
 ROOT = Path(__file__).parents[3]
-needs_library = pytest.mark.skipif(native.LIBRARY_LOADED is None, reason="librows.so.1 is not built: no C compiler")
+needs_library = pytest.mark.skipif(loaded.LIBRARY_LOADED is None, reason="librows.so.1 is not built: no C compiler")
 
 
 @pytest.fixture
@@ -100,8 +100,8 @@ def test_without_the_library_the_same_bytes(policy, monkeypatch):
 
 
 def test_a_version_of_numpy_that_was_not_tested_is_left_alone(monkeypatch):
-    monkeypatch.setattr(native, "TESTED", frozenset(("1.0", "1.1")))
-    assert native._load() == (
+    monkeypatch.setattr(loaded, "TESTED", frozenset(("1.0", "1.1")))
+    assert loaded._load() == (
         None,
         f"NumPy is {np.__version__}, and compiled plans need 1.0 to 1.1: install one of these",
     )
@@ -126,25 +126,26 @@ print([str(each.message)[:90] for each in warned])
 
 @needs_library
 def test_a_library_that_fails_its_check_is_left_alone(monkeypatch):
-    monkeypatch.setattr(native, "_works", lambda library: False)
-    library, why = native._load()
+    monkeypatch.setattr(loaded, "_works", lambda library: False)
+    library, why = loaded._load()
     assert library is None
     assert "gives other numbers than NumPy" in why
 
 
 def test_no_library(monkeypatch, tmp_path):
-    monkeypatch.setattr(native, "LIBRARY", tmp_path / "librows.so.1")
-    library, why = native._load()
+    for module in (loaded, native):
+        monkeypatch.setattr(module, "LIBRARY", tmp_path / "librows.so.1")
+    library, why = loaded._load()
     assert library is None
     assert "no C compiler" in why
     (tmp_path / "librows.so.1").write_bytes(b"no library")
-    library, why = native._load()
+    library, why = loaded._load()
     assert library is None
     assert "cannot be used" in why
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler here")
-@pytest.mark.parametrize("source", ["plans/rows.c", "arrays/kernels.c"])
+@pytest.mark.parametrize("source", ["plans/run/c/rows.c", "arrays/kernels.c"])
 def test_the_source_compiles_without_warnings(source, tmp_path):
     flags = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-O1", "-shared", "-fPIC", "-pthread"]
     path = ROOT / "engine" / "teletape_engine" / source
@@ -163,7 +164,7 @@ def test_the_build_leaves_the_libraries_in_the_package(tmp_path):
     compiler.chmod(0o755)
     build = [sys.executable, "-P", tmp_path / "hatch_build.py"]
     subprocess.run(build, check=True, timeout=300, env=os.environ | {"CC": str(compiler)})
-    libraries = [package / "plans" / "librows.so.1", package / "arrays" / "libkernels.so.1"]
+    libraries = [package / "plans" / "run" / "c" / "librows.so.1", package / "arrays" / "libkernels.so.1"]
     built = [library.stat() for library in libraries]
     assert min(status.st_size for status in built) > 1000
 
@@ -171,7 +172,7 @@ def test_the_build_leaves_the_libraries_in_the_package(tmp_path):
     (tmp_path / "cc").symlink_to("/bin/false")
     subprocess.run(build, check=True, timeout=300, env=without_compiler)
     assert [library.stat().st_mtime_ns for library in libraries] == [status.st_mtime_ns for status in built]
-    with (package / "plans" / "rows.c").open("a") as source:
+    with (package / "plans" / "run" / "c" / "rows.c").open("a") as source:
         source.write("/* changed */\n")
     assert subprocess.run(build, timeout=300, env=without_compiler, capture_output=True, check=False).returncode == 1
 

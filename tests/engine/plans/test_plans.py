@@ -12,11 +12,12 @@ from teletape_engine.arrays import backend
 from teletape_engine.commands import Assign, Call, CallFunction, Map, ValueAndGradient
 from teletape_engine.errors import CancelledError, InvalidArgumentError
 from teletape_engine.functions.compile import compile_function
-from teletape_engine.plans import cache, walk
-from teletape_engine.plans.instructions import same_numbers
-from teletape_engine.plans.plan import Plan
+from teletape_engine.plans import cache
+from teletape_engine.plans.ir.forwards import Diverged
+from teletape_engine.plans.ir.instructions import same_numbers
 from teletape_engine.plans.policy import POLICY, Policy
-from teletape_engine.plans.tracing.templates import Diverged
+from teletape_engine.plans.run import python as walk
+from teletape_engine.plans.run.plan import Plan
 from teletape_engine.recording.executor import Executor
 from teletape_engine.recording.memory import Memory
 from teletape_engine.recording.progress import Monitor, no_progress

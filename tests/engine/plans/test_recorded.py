@@ -11,8 +11,8 @@ from teletape_engine.derivatives.gradient import gradient
 from teletape_engine.derivatives.query import Declarations, GradientQuery
 from teletape_engine.errors import CancelledError
 from teletape_engine.functions.compile import compile_function
-from teletape_engine.plans.loops.recorded import RecordedPlan
 from teletape_engine.plans.policy import POLICY, Policy
+from teletape_engine.plans.recorded import RecordedPlan
 from teletape_engine.recording.tape import Tape
 from teletape_engine.recording.values import Literal, Variable
 

@@ -12,8 +12,8 @@ from counting import calls
 from teletape_engine.commands import Call
 from teletape_engine.functions.compile import compile_function
 from teletape_engine.plans import cache, session_plans
-from teletape_engine.plans.plan import Plan
 from teletape_engine.plans.policy import POLICY, Policy
+from teletape_engine.plans.run.plan import Plan
 from teletape_engine.plans.session_plans import SessionPlans, nbytes_of
 
 STEPS = (Call("sin", ("x",), ("a",)), Call("mul", ("a", "x"), ("b",)), Call("reduce_sum", ("b",), ("s",)))

@@ -13,17 +13,17 @@ from teletape_engine.arrays import backend
 from teletape_engine.commands import Call
 from teletape_engine.errors import CancelledError
 from teletape_engine.functions.compile import compile_function
-from teletape_engine.plans import native
-from teletape_engine.plans.plan import Plan
 from teletape_engine.plans.policy import POLICY, Policy
-from teletape_engine.plans.tiles import groups as tiles
-from teletape_engine.plans.tiles import threads, workers
+from teletape_engine.plans.run.c import loaded
+from teletape_engine.plans.run.plan import Plan
+from teletape_engine.plans.run.tiles import groups as tiles
+from teletape_engine.plans.run.tiles import threads, workers
 from teletape_engine.recording.executor import Executor
 from teletape_engine.recording.memory import Memory
 from teletape_engine.recording.progress import Monitor, no_progress
 from teletape_engine.recording.values import Literal
 
-pytestmark = pytest.mark.skipif(native.LIBRARY_LOADED is None, reason="librows.so.1 is not built: no C compiler")
+pytestmark = pytest.mark.skipif(loaded.LIBRARY_LOADED is None, reason="librows.so.1 is not built: no C compiler")
 
 #: A loss and its gradient: a sum in the middle, whose result is divided.
 LOSS = (
@@ -158,7 +158,7 @@ def test_no_stretches_for_threads_if_leaves_begin_elsewhere(policy):
 
 def test_the_number_of_threads_is_that_of_blas():
     for text in ("1", "2"):
-        code = "from teletape_engine.plans.tiles import threads; print(threads.count(), threads._from_environment())"
+        code = "from teletape_engine.plans.run.tiles import threads as t; print(t.count(), t._from_environment())"
         environment = {**os.environ, "OPENBLAS_NUM_THREADS": text}
         process = subprocess.run(
             [sys.executable, "-P", "-c", code], env=environment, capture_output=True, text=True, timeout=100, check=True

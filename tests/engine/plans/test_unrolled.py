@@ -9,9 +9,9 @@ from teletape_engine.arrays import backend
 from teletape_engine.commands import Assign, Call, Cond, Scan, ValueAndGradient, While
 from teletape_engine.errors import CancelledError, ResourceExhaustedError
 from teletape_engine.functions.compile import compile_function
-from teletape_engine.plans.loops import unrolled
-from teletape_engine.plans.plan import Plan
+from teletape_engine.plans import unrolled
 from teletape_engine.plans.policy import POLICY, Policy
+from teletape_engine.plans.run.plan import Plan
 from teletape_engine.recording.executor import Executor
 from teletape_engine.recording.memory import Memory
 from teletape_engine.recording.progress import Monitor, no_progress

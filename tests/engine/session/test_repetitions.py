@@ -34,8 +34,8 @@ from teletape_engine.commands import (
     structure_of,
 )
 from teletape_engine.commands.results import Fetched
-from teletape_engine.plans import native
 from teletape_engine.plans.policy import POLICY, Policy
+from teletape_engine.plans.run.c import loaded
 from teletape_engine.recording.provenance import expanded
 from teletape_engine.recording.values import Literal, Value, Variable, untyped
 from teletape_engine.session import repetitions
@@ -50,7 +50,7 @@ FIRST = 1 << 40
 
 @pytest.fixture(params=["on", "python", "force"])
 def policy(request, monkeypatch):
-    if request.param == "on" and native.LIBRARY_LOADED is None:
+    if request.param == "on" and loaded.LIBRARY_LOADED is None:
         pytest.skip("librows.so.1 is not built: no C compiler")
     for name, setting in asdict(Policy.of(request.param)).items():
         monkeypatch.setattr(POLICY, name, setting)

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from typing import Any, Final, NamedTuple
 
 from teletape_engine.plans.gpu.codes import STORED, accumulated, code_of, combining
-from teletape_engine.plans.instructions import COPY, PYTHON, REDUCE, SELECT, UFUNC, Buffer, Instruction, View
+from teletape_engine.plans.ir.instructions import COPY, PYTHON, REDUCE, SELECT, UFUNC, Buffer, Instruction, View
 
 _MOST_MEMBERS: Final = 64  #: Of a chain: each holds a register.
 _MOST_VIEWS: Final = 48  #: Of a chain, at the most: of an operand a kernel has several parameters.

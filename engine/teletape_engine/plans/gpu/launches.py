@@ -10,7 +10,7 @@ import numpy as np
 from teletape_engine.plans.gpu.chains import Chain, ChainMember, same_view
 from teletape_engine.plans.gpu.codes import accumulated
 from teletape_engine.plans.gpu.source import COLUMNS, MAP, ROWS, THREADS, KernelOperand, KernelStructure, Line, Total
-from teletape_engine.plans.instructions import REDUCE, Buffer, Instruction, View, unbacked
+from teletape_engine.plans.ir.instructions import REDUCE, Buffer, Instruction, View, unbacked
 
 _MOST_BLOCKS: Final = 4096  #: Of a kernel whose threads compute several elements each.
 _SHORT_INDEX: Final = 1 << 30  #: Elements and steps up to which indices have 32 bits.

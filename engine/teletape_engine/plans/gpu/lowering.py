@@ -9,11 +9,11 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from teletape_engine.catalogue.binding import Bound
-from teletape_engine.plans.instructions import Buffer, View
-from teletape_engine.plans.lowering import Lowering
-from teletape_engine.plans.tracing.numpy_functions import Namespace
-from teletape_engine.plans.tracing.templates import template_of
-from teletape_engine.plans.tracing.tracer import Tracer, Untraceable
+from teletape_engine.plans.ir.instructions import Buffer, View
+from teletape_engine.plans.lower.lowering import Lowering
+from teletape_engine.plans.lower.numpy_functions import Namespace
+from teletape_engine.plans.lower.templates import template_of
+from teletape_engine.plans.lower.tracer import Tracer, Untraceable
 from teletape_engine.recording.executor import Executor
 from teletape_engine.recording.provenance import Records
 from teletape_engine.recording.values import Literal, Value

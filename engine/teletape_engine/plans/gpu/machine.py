@@ -15,7 +15,8 @@ import numpy as np
 from teletape_engine.plans.gpu.chains import same_view
 from teletape_engine.plans.gpu.launches import Launch
 from teletape_engine.plans.gpu.source import THREADS, Kernels
-from teletape_engine.plans.instructions import (
+from teletape_engine.plans.ir.forwards import Diverged
+from teletape_engine.plans.ir.instructions import (
     CHECK,
     COPY,
     MATMUL,
@@ -26,12 +27,11 @@ from teletape_engine.plans.instructions import (
     UFUNC,
     Buffer,
     Instruction,
+    TakeGeometry,
     View,
     span,
 )
-from teletape_engine.plans.tracing.taking import TakeGeometry
-from teletape_engine.plans.tracing.templates import Diverged
-from teletape_engine.plans.walk import Refused
+from teletape_engine.plans.run.python import Refused
 from teletape_engine.recording.values import Literal
 
 #: What a machine runs, in order.

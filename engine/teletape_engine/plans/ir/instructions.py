@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
@@ -18,7 +18,7 @@ SELECT: Final = "select"
 PYTHON: Final = "python"
 #: A function of `arrays.kernels`.
 KERNEL: Final = "kernel"
-#: The elements of an array at indices; `extra` is a `tracing.taking.Geometry`.
+#: The elements of an array at indices; `extra` is a `TakeGeometry`.
 TAKE: Final = "take"
 #: Fails unless all elements of its input are true. Its output is never read.
 CHECK: Final = "check"
@@ -27,6 +27,7 @@ TREE: Final = "tree"
 #: Of a plan that is debugged: fills memory that nothing reads any more with bytes that are no number.
 FILL: Final = "fill"
 
+CHARS: Final = frozenset("?bBhHiIlLqQefdFD")  #: Dtypes whose loops and casts are NumPy's own.
 _SMALL: Final = 1024  #: Bytes of a layout that keeps its memory.
 
 
@@ -76,6 +77,23 @@ class View:
         )
 
 
+class TakeGeometry(NamedTuple):
+    """What is taken from an array of shape [outer, length, inner], C-contiguous, as the indices are.
+
+    Attributes:
+        outer, length: Of the array.
+        picked: Indices of each of the `outer` parts.
+        inner: Bytes of an entry.
+        own: Whether each part has indices of its own.
+    """
+
+    outer: int
+    length: int
+    picked: int
+    inner: int
+    own: bool
+
+
 class Instruction:
     """One call into memory that exists.
 
@@ -85,7 +103,7 @@ class Instruction:
         inputs: What it reads.
         output: What it writes.
         extra: Of a reduction (axes, dtype); of a tree the length, and the most elements of a tile; of a
-            forward function what `tracing.templates.python_step` says.
+            forward function what `forwards.python_step` says.
         origin: The instruction of a template of which this one is a copy on other buffers; None: it is none.
         rows: Of an origin: what `native` knows of the rows of its copies.
     """

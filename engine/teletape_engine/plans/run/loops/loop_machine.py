@@ -8,11 +8,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from teletape_engine.plans.instructions import Instruction, Unplaceable, View, address
-from teletape_engine.plans.loops.form import LoopState
-from teletape_engine.plans.machine import Machine
-from teletape_engine.plans.native import MOVE, TURN, LoopRow
-from teletape_engine.plans.tiles.groups import Group
+from teletape_engine.plans.ir.instructions import Instruction, Unplaceable, View, address
+from teletape_engine.plans.run.c.records import MOVE, TURN, LoopRow
+from teletape_engine.plans.run.loops.form import LoopState
+from teletape_engine.plans.run.machine import Machine
+from teletape_engine.plans.run.tiles.groups import Group
 
 RUNS: Final = 1  #: What `loop_of` in `rows.c` returns: there were as many iterations as there might be;
 ENDED: Final = 0  #: the condition is false;

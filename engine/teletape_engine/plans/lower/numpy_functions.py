@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 
 from teletape_engine.arrays.kernels import LibraryKernel
-from teletape_engine.plans.instructions import KERNEL, SELECT, Instruction
-from teletape_engine.plans.tracing.layouts import allocated
-from teletape_engine.plans.tracing.tracer import (
+from teletape_engine.plans.ir.instructions import CHARS, KERNEL, SELECT, Instruction
+from teletape_engine.plans.lower.layouts import allocated
+from teletape_engine.plans.lower.tracer import (
     ARRAYS,
-    CHARS,
     FUNCTIONS,
     Tracer,
     Tracing,

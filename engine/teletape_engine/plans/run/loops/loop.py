@@ -14,8 +14,8 @@ import numpy as np
 
 from teletape_engine.catalogue.binding import bind
 from teletape_engine.catalogue.namespace import ops
-from teletape_engine.plans.arena import live, placed, steps_of
-from teletape_engine.plans.instructions import (
+from teletape_engine.plans.ir.arena import live, placed, steps_of
+from teletape_engine.plans.ir.instructions import (
     COPY,
     PYTHON,
     Buffer,
@@ -28,13 +28,13 @@ from teletape_engine.plans.instructions import (
     span,
     unbacked,
 )
-from teletape_engine.plans.loops.form import LoopForm, LoopState, Turned
-from teletape_engine.plans.loops.loop_machine import ENDED, FAILED, RUNS, LoopMachine
-from teletape_engine.plans.lowering import Lowering
-from teletape_engine.plans.machine import Misaligned, Staged, elements_of
-from teletape_engine.plans.native import LIBRARY_LOADED
-from teletape_engine.plans.plan import MOST_IDLE_BYTES
+from teletape_engine.plans.lower.lowering import Lowering
 from teletape_engine.plans.policy import POLICY
+from teletape_engine.plans.run.c.loaded import LIBRARY_LOADED
+from teletape_engine.plans.run.loops.form import LoopForm, LoopState, Turned
+from teletape_engine.plans.run.loops.loop_machine import ENDED, FAILED, RUNS, LoopMachine
+from teletape_engine.plans.run.machine import Misaligned, Staged, elements_of
+from teletape_engine.plans.run.plan import MOST_IDLE_BYTES
 from teletape_engine.recording.executor import Executor
 from teletape_engine.recording.provenance import LoopRecords, PlannedLoop
 from teletape_engine.recording.values import Value, Variable, new_uid

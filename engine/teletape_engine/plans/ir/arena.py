@@ -3,13 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from teletape_engine.plans.fitting import ALIGNMENT, Block, fit
-from teletape_engine.plans.instructions import CHECK, FILL, PYTHON, UFUNC, Buffer, Instruction, View, span, unbacked
-from teletape_engine.plans.tiles.groups import Group
+from teletape_engine.plans.ir.fitting import ALIGNMENT, Block, fit
+from teletape_engine.plans.ir.instructions import CHECK, FILL, PYTHON, UFUNC, Buffer, Instruction, View, span, unbacked
+
+
+class TiledPart(Protocol):
+    """Instructions that run tile by tile, one after the other for each tile."""
+
+    @property
+    def start(self) -> int:
+        """The number of the first one."""
+
+    @property
+    def stop(self) -> int:
+        """The number after the last one."""
+
+    @property
+    def inner(self) -> Collection[Buffer]:
+        """Buffers that are as large as one tile."""
+
+
+_Tiled = TypeVar("_Tiled", bound=TiledPart)
 
 
 class Places(NamedTuple):
@@ -41,7 +59,7 @@ def placed(
     elsewhere: Collection[Buffer],
     first: Collection[Buffer],
     last: Collection[Buffer],
-    groups: Sequence[Group] = (),
+    groups: Sequence[TiledPart] = (),
 ) -> Places:
     """Where each buffer lies.
 
@@ -112,9 +130,9 @@ def placed(
 
 def steps_of(
     instructions: Sequence[Instruction],
-    groups: Sequence[Group] = (),
+    groups: Sequence[_Tiled] = (),
     freed: Sequence[Sequence[Buffer]] | None = None,
-) -> list[Instruction | Group]:
+) -> list[Instruction | _Tiled]:
     """What a machine runs: groups in the place of their instructions.
 
     Args:
@@ -122,7 +140,7 @@ def steps_of(
         groups: What runs tile by tile.
         freed: If a later read is to give no numbers: for each instruction the buffers that are filled after it.
     """
-    steps: list[Instruction | Group] = []
+    steps: list[Instruction | _Tiled] = []
     ends = {group.stop - 1: group for group in groups}
     inside = {number for group in groups for number in range(group.start, group.stop)}
     waiting: list[Buffer] = []

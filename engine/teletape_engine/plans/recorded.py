@@ -13,10 +13,10 @@ from typing import Any, Final, NamedTuple, Protocol
 from teletape_engine import object_bytes
 from teletape_engine.errors import CancelledError
 from teletape_engine.plans.cache import MOST_FAILURES, Plans, compare, key_of, plannable, poisoned
-from teletape_engine.plans.instructions import Unplaceable
-from teletape_engine.plans.lowering import Lowering
-from teletape_engine.plans.plan import Plan
+from teletape_engine.plans.ir.instructions import Unplaceable
+from teletape_engine.plans.lower.lowering import Lowering
 from teletape_engine.plans.policy import POLICY
+from teletape_engine.plans.run.plan import Plan
 from teletape_engine.recording.executor import Executor
 from teletape_engine.recording.provenance import PlannedCall, Record
 from teletape_engine.recording.tape import Tape

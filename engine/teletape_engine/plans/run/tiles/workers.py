@@ -11,11 +11,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from teletape_engine.plans.fitting import ALIGNMENT
-from teletape_engine.plans.instructions import REDUCE, Buffer, View, address, span
-from teletape_engine.plans.native import FEED, GROUP, PART, ROW, STRETCH, WORKER, Library, LoopRow, fill
-from teletape_engine.plans.tiles.groups import Group
-from teletape_engine.plans.tiles.splitting import MULTIPLE
+from teletape_engine.plans.ir.fitting import ALIGNMENT
+from teletape_engine.plans.ir.instructions import REDUCE, Buffer, View, address, span
+from teletape_engine.plans.run.c.native import Library
+from teletape_engine.plans.run.c.records import FEED, GROUP, PART, ROW, STRETCH, WORKER, LoopRow, fill
+from teletape_engine.plans.run.tiles.groups import Group
+from teletape_engine.plans.run.tiles.splitting import MULTIPLE
 
 ELEMENTS: Final = 1 << 20  #: On which the rows of a stretch work together, about.
 _STRETCHES: Final = 32  #: For each thread between two checks for a cancel, of about a quarter of a millisecond each.
@@ -36,7 +37,7 @@ class TileRows:
 
     Attributes:
         rows: In order; between two of them there is time to look for a cancel.
-        patches: Of addresses, as `native.PATCH`.
+        patches: Of addresses, as `records.PATCH`.
     """
 
     def __init__(

@@ -7,7 +7,8 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from teletape_engine.plans.instructions import (
+from teletape_engine.plans.ir.forwards import python_step
+from teletape_engine.plans.ir.instructions import (
     CHECK,
     COPY,
     FILL,
@@ -19,7 +20,6 @@ from teletape_engine.plans.instructions import (
     Instruction,
     View,
 )
-from teletape_engine.plans.tracing.templates import python_step
 
 
 class Refused(Exception):

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from teletape_engine.plans.instructions import (
+from teletape_engine.plans.ir.instructions import (
     COPY,
     REDUCE,
     SELECT,
@@ -23,8 +23,9 @@ from teletape_engine.plans.instructions import (
     View,
     unbacked,
 )
-from teletape_engine.plans.native import Library, LoopRow, Uncompiled
-from teletape_engine.plans.tiles.splitting import splits
+from teletape_engine.plans.run.c.native import Library, Uncompiled
+from teletape_engine.plans.run.c.records import LoopRow
+from teletape_engine.plans.run.tiles.splitting import splits
 
 _LEAST: Final = 1 << 17  #: Elements of arrays that are worth tiles.
 TILE: Final = 8192  #: Elements of a tile: the arrays of a few instructions lie in the cache.

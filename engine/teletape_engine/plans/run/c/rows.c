@@ -11,7 +11,7 @@
 typedef intptr_t word;
 typedef int (*loop)(void *, char *const *, const word *, const word *, void *);
 
-/* `native.py` has the same layout as a NumPy dtype. */
+/* `records.py` has the same layout as a NumPy dtype. */
 typedef struct {
   loop function;
   void *context, *auxiliary;
@@ -38,7 +38,7 @@ int run(const row *rows, long count) {
 }
 
 /* What a run begins with. Objects are NumPy's arrays and scalars, by their addresses: an array has the address of its
-   elements where a scalar has its number, after the `head` of every object. `native.py` checks that it is so. */
+   elements where a scalar has its number, after the `head` of every object. `loaded.py` checks that it is so. */
 typedef struct { word object, is_scalar, size; char *target; } stage; /* a small argument, copied into the arena */
 typedef struct { word object, offset, alignment; char **target; } patch; /* an address in a row */
 typedef struct {
@@ -307,7 +307,7 @@ int all_true(void *context, char *const *d, const word *count, const word *s, vo
   return 0;
 }
 
-/* Entries of an array at indices: d[2] = d[0][:, d[1]]; fails if an index is outside. See `tracing/taking.py`. */
+/* Entries of an array at indices: d[2] = d[0][:, d[1]]; fails if an index is outside. See `lower/taking.py`. */
 typedef struct { word outer, length, picked, inner, own, index_size; } take_t;
 
 int take(void *context, char *const *d, const word *count, const word *s, void *auxiliary) {

@@ -14,10 +14,20 @@ import numpy as np
 from teletape_engine.catalogue.attributes import NO_ATTRS, Attrs
 from teletape_engine.catalogue.binding import Bound
 from teletape_engine.catalogue.op import Op
-from teletape_engine.plans.instructions import COPY, PYTHON, Buffer, Instruction, View, layout_of, same_layout, unbacked
-from teletape_engine.plans.tracing.numpy_functions import Namespace
-from teletape_engine.plans.tracing.templates import SideBySide, Template, template_of
-from teletape_engine.plans.tracing.tracer import Tracer, constant
+from teletape_engine.plans.ir.forwards import SideBySide
+from teletape_engine.plans.ir.instructions import (
+    COPY,
+    PYTHON,
+    Buffer,
+    Instruction,
+    View,
+    layout_of,
+    same_layout,
+    unbacked,
+)
+from teletape_engine.plans.lower.numpy_functions import Namespace
+from teletape_engine.plans.lower.templates import Template, template_of
+from teletape_engine.plans.lower.tracer import Tracer, constant
 from teletape_engine.recording.executor import Executor
 from teletape_engine.recording.provenance import Record, Records
 from teletape_engine.recording.recorder import Recorder

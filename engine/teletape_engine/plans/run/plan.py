@@ -7,17 +7,17 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from teletape_engine.plans.arena import live, placed, steps_of
-from teletape_engine.plans.instructions import Buffer, View, is_dense, memory_like, span
-from teletape_engine.plans.lowering import Lowering
-from teletape_engine.plans.machine import Machine, Staged
-from teletape_engine.plans.native import LIBRARY_LOADED
+from teletape_engine.plans.ir.arena import live, placed, steps_of
+from teletape_engine.plans.ir.instructions import Buffer, View, is_dense, memory_like, span
+from teletape_engine.plans.lower.lowering import Lowering
 from teletape_engine.plans.policy import POLICY
+from teletape_engine.plans.run.c.loaded import LIBRARY_LOADED
+from teletape_engine.plans.run.machine import Machine, Staged
+from teletape_engine.plans.run.python import view_of
+from teletape_engine.plans.run.tiles import threads
+from teletape_engine.plans.run.tiles.groups import Group, tiled
+from teletape_engine.plans.run.tiles.workers import inner_bytes
 from teletape_engine.plans.session_plans import SessionPlans
-from teletape_engine.plans.tiles import threads
-from teletape_engine.plans.tiles.groups import Group, tiled
-from teletape_engine.plans.tiles.workers import inner_bytes
-from teletape_engine.plans.walk import view_of
 from teletape_engine.recording.executor import Executor
 from teletape_engine.recording.provenance import CallRecords, PlannedCall, Record
 from teletape_engine.recording.values import Literal, Value, Variable, new_uid

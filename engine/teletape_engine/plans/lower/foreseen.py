@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from teletape_engine.catalogue.binding import Bound
-from teletape_engine.plans.instructions import Buffer, View, unbacked
-from teletape_engine.plans.lowering import Lowering
-from teletape_engine.plans.tracing.templates import template_of
-from teletape_engine.plans.tracing.tracer import Tracer
+from teletape_engine.plans.ir.instructions import Buffer, View, unbacked
+from teletape_engine.plans.lower.lowering import Lowering
+from teletape_engine.plans.lower.templates import template_of
+from teletape_engine.plans.lower.tracer import Tracer
 from teletape_engine.recording.executor import Executor
 from teletape_engine.recording.values import Literal, Value, Variable, new_uid
 

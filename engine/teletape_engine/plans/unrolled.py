@@ -2,7 +2,7 @@
 
 A plan holds while the values decide as they did when it was built; it computes them, and compares. If they decide
 otherwise, nothing has been assigned, and the interpreter runs the call. This is for control flow that tapes record, as
-in a gradient through a loop; a loop that nothing records has a plan of its own (`loop.py`).
+in a gradient through a loop; a loop that nothing records has a plan of its own (`run/loops/loop.py`).
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import Any, Final, NamedTuple, Protocol
 from teletape_engine.catalogue.attributes import keep
 from teletape_engine.errors import CancelledError
 from teletape_engine.plans.cache import MOST_PLANS, Plans, Runnable, key_of, plannable
-from teletape_engine.plans.lowering import Lowering
-from teletape_engine.plans.plan import Plan
+from teletape_engine.plans.lower.lowering import Lowering
 from teletape_engine.plans.policy import POLICY
+from teletape_engine.plans.run.plan import Plan
 from teletape_engine.recording.executor import Executor, note_decision
 from teletape_engine.recording.provenance import Records
 from teletape_engine.recording.values import Literal, Variable, new_uid

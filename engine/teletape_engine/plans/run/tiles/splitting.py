@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from teletape_engine.plans.instructions import Instruction
+from teletape_engine.plans.ir.instructions import Instruction
 
 MULTIPLE: Final = 64  #: The length of each part but the last is a multiple of this number of elements.
 

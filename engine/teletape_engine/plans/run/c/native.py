@@ -1,21 +1,19 @@
 """The walk in C: NumPy's own inner loops, called one after the other by the library that `rows.c` becomes.
 
 NumPy hands these loops out (`_resolve_dtypes_and_context`, `_get_strided_loop`: made for Numba). The names are private:
-they are used for the versions in `TESTED` alone, after a self-check, and only if the library was built. Long because it
-has the layout of every record of `rows.c`, and what fills them.
+they are used as `loaded.py` says: for versions of NumPy that were tested, after a self-check, if the library was built.
 """
 
 from __future__ import annotations
 
 import ctypes
-import warnings
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
 from teletape_engine.arrays.kernels import is_of_sources
-from teletape_engine.plans.instructions import (
+from teletape_engine.plans.ir.instructions import (
     CHECK,
     COPY,
     FILL,
@@ -32,143 +30,22 @@ from teletape_engine.plans.instructions import (
     View,
     address,
 )
-from teletape_engine.plans.policy import POLICY
+from teletape_engine.plans.run.c.records import (
+    DEPTH,
+    POINTER,
+    ROW,
+    VERSION,
+    WORD,
+    Info,
+    LoopRow,
+    Nest,
+    Product,
+    Take,
+)
 
 LIBRARY: Final = Path(__file__).with_name("librows.so.1")
-VERSION: Final = 2  #: Of the records below, in `rows.c` too.
-TESTED: Final = frozenset(("2.1", "2.2", "2.3", "2.4", "2.5"))  #: Every test of plans has passed with them.
-ROW: Final = np.dtype(
-    [
-        ("function", "u8"),
-        ("context", "u8"),
-        ("auxiliary", "u8"),
-        ("data", "u8", 4),
-        ("n", "i8"),
-        ("strides", "i8", 4),
-    ]
-)
-STAGE: Final = np.dtype([("object", "i8"), ("is_scalar", "i8"), ("size", "i8"), ("target", "u8")])
-PATCH: Final = np.dtype([("object", "i8"), ("offset", "i8"), ("alignment", "i8"), ("target", "u8")])
-PROGRAM: Final = np.dtype(
-    [
-        ("rows", "u8"),
-        ("count", "i8"),
-        ("stage_count", "i8"),
-        ("patch_count", "i8"),
-        ("head", "i8"),
-        ("stages", "u8"),
-        ("patches", "u8"),
-    ]
-)
-MOVE: Final = np.dtype([("target", "u8"), ("step", "i8")])
-TURN: Final = np.dtype(
-    [
-        ("condition", "u8"),
-        ("body", "u8"),
-        ("condition_count", "i8"),
-        ("body_count", "i8"),
-        ("flag", "u8"),
-        ("flag_size", "i8"),
-        ("move_count", "i8"),
-        ("moves", "u8"),
-    ]
-)
-PART: Final = np.dtype([("row", "i8"), ("operand", "i8"), ("base", "i8"), ("size", "i8")])
-FEED: Final = np.dtype(
-    [
-        ("function", "u8"),
-        ("context", "u8"),
-        ("auxiliary", "u8"),
-        ("buffer", "u8"),
-        ("size", "i8"),
-        ("filled", "i8"),
-        ("leaf", "i8"),
-        ("leaves", "u8"),
-    ]
-)
-WORKER: Final = np.dtype([("rows", "u8"), ("feeds", "u8")])
-STRETCH: Final = np.dtype([("start", "i8"), ("stop", "i8"), ("leaf", "i8")])
-GROUP: Final = np.dtype(
-    [
-        ("row_count", "i8"),
-        ("part_count", "i8"),
-        ("most", "i8"),
-        ("feed_count", "i8"),
-        ("worker_count", "i8"),
-        ("parts", "u8"),
-        ("bases", "u8"),
-        ("workers", "u8"),
-        ("stretches", "u8"),
-    ]
-)
-HEAD: Final = object.__basicsize__  #: Bytes of every Python object, before its own.
 _MOST_LOOPS: Final = 4096  #: Loops that are remembered.
-_DEPTH: Final = 6  #: Outer loops, at the most.
 _CODES: Final = {"?": "b1", "B": "u1", "b": "i1", "h": "i2", "i": "i4", "l": "i8", "q": "i8", "f": "f4", "d": "f8"}
-_WORD: Final = ctypes.c_ssize_t
-_POINTER: Final = ctypes.c_void_p
-
-
-class _Info(ctypes.Structure):
-    _fields_ = (
-        ("loop", _POINTER),
-        ("context", _POINTER),
-        ("auxiliary", _POINTER),
-        ("needs_python", ctypes.c_ubyte),
-        ("no_float_errors", ctypes.c_ubyte),
-    )
-
-
-class _Nest(ctypes.Structure):
-    _fields_ = (
-        ("function", _POINTER),
-        ("context", _POINTER),
-        ("auxiliary", _POINTER),
-        ("depth", _WORD),
-        ("shape", _WORD * _DEPTH),
-        ("strides", (_WORD * 4) * _DEPTH),
-    )
-
-
-class _Product(ctypes.Structure):
-    _fields_ = (
-        ("function", _POINTER),
-        ("context", _POINTER),
-        ("auxiliary", _POINTER),
-        ("lengths", _WORD * 4),
-        ("strides", _WORD * 9),
-    )
-
-
-class _Take(ctypes.Structure):
-    _fields_ = (
-        ("outer", _WORD),
-        ("length", _WORD),
-        ("picked", _WORD),
-        ("inner", _WORD),
-        ("own", _WORD),
-        ("index_size", _WORD),
-    )
-
-
-class LoopRow(NamedTuple):
-    """One loop over memory.
-
-    Attributes:
-        function, context, auxiliary: Addresses.
-        operands: What it reads and writes, each with bytes to be added to its address.
-        n: How many elements.
-        strides: Of the operands.
-        owned: What the addresses belong to.
-    """
-
-    function: int
-    context: int
-    auxiliary: int
-    operands: tuple[tuple[View, int], ...]
-    n: int
-    strides: tuple[int, ...]
-    owned: Any
 
 
 class Uncompiled(Exception):
@@ -189,19 +66,19 @@ class Library:
         if not is_current or library.row_size() != ROW.itemsize:
             raise ValueError("librows.so.1 is of another version of rows.c: run hatch_build.py")
         self.run = library.run
-        self.run.argtypes = (_POINTER, ctypes.c_long)
+        self.run.argtypes = (POINTER, ctypes.c_long)
         self.begin = library.begin
-        self.begin.argtypes = (_POINTER, _POINTER)
+        self.begin.argtypes = (POINTER, POINTER)
         self.call = library.call
-        self.call.argtypes = (_POINTER, _POINTER)
+        self.call.argtypes = (POINTER, POINTER)
         self.loop_of = library.loop_of
-        self.loop_of.argtypes = (_POINTER, _WORD, _POINTER)
+        self.loop_of.argtypes = (POINTER, WORD, POINTER)
         # The same without giving the GIL up: to get it back takes longer than a short run.
         with_gil = ctypes.PyDLL(str(LIBRARY))
         self.run_with_gil, self.call_with_gil = with_gil.run, with_gil.call
         self.run_with_gil.argtypes, self.call_with_gil.argtypes = self.run.argtypes, self.call.argtypes
         get = ctypes.pythonapi.PyCapsule_GetPointer
-        get.restype, get.argtypes = _POINTER, (ctypes.py_object, ctypes.c_char_p)
+        get.restype, get.argtypes = POINTER, (ctypes.py_object, ctypes.c_char_p)
         self._pointer = get
         self._loops: dict[Any, tuple[int, int, int, Any]] = {}
 
@@ -259,7 +136,7 @@ class Library:
         if kind is MATMUL:
             return [self._product(views)]
         if kind is TAKE:
-            take = _Take(*instruction.extra, views[1].layout.itemsize)
+            take = Take(*instruction.extra, views[1].layout.itemsize)
             operands = tuple([(view, 0) for view in views])
             return [LoopRow(self.symbol("take"), ctypes.addressof(take), 0, operands, 1, (0, 0, 0), take)]
         if kind is KERNEL:
@@ -322,12 +199,12 @@ class Library:
             raise Uncompiled
         loop = self._loop(np.matmul, (a.dtype, b.dtype, y.dtype), None)
         strides = [np.broadcast_to(x, (*lead, *x.shape[-2:])).strides for x in (a, b, y)]
-        product = _Product(
+        product = Product(
             loop[0],
             loop[1],
             loop[2],
-            (_WORD * 4)(lead[0] if lead else 1, a.shape[-2], a.shape[-1], b.shape[-1]),
-            (_WORD * 9)(*[steps[0] if lead else 0 for steps in strides], *[n for steps in strides for n in steps[-2:]]),
+            (WORD * 4)(lead[0] if lead else 1, a.shape[-2], a.shape[-1], b.shape[-1]),
+            (WORD * 9)(*[steps[0] if lead else 0 for steps in strides], *[n for steps in strides for n in steps[-2:]]),
         )
         operands = tuple([(view, 0) for view in views])
         return LoopRow(self.symbol("product"), ctypes.addressof(product), 0, operands, 1, (0, 0, 0), (product, loop[3]))
@@ -339,7 +216,7 @@ class Library:
             function = getattr(self._library, name)
         except AttributeError:
             raise Uncompiled from None
-        return ctypes.cast(function, _POINTER).value or 0
+        return ctypes.cast(function, POINTER).value or 0
 
     def _loop(self, ufunc: Any, dtypes: tuple[Any, ...], strides: tuple[int, ...] | None) -> tuple[int, int, int, Any]:
         key = (ufunc, dtypes, strides)
@@ -350,7 +227,7 @@ class Library:
                 ufunc._get_strided_loop(capsule)
             else:
                 ufunc._get_strided_loop(capsule, fixed_strides=strides)
-            info = _Info.from_address(self._pointer(capsule, b"numpy_1.24_ufunc_call_info"))
+            info = Info.from_address(self._pointer(capsule, b"numpy_1.24_ufunc_call_info"))
             if info.needs_python:
                 raise Uncompiled
             if len(self._loops) >= _MOST_LOOPS:
@@ -377,9 +254,9 @@ def _nested(
 ) -> LoopRow:
     function, context, auxiliary, owned = loop
     if len(shape) > 1:
-        if len(shape) - 1 > _DEPTH:
+        if len(shape) - 1 > DEPTH:
             raise Uncompiled
-        nest = _Nest(function, context, auxiliary, len(shape) - 1)
+        nest = Nest(function, context, auxiliary, len(shape) - 1)
         for k, n in enumerate(shape[:-1]):
             nest.shape[k] = n
             for j, steps in enumerate(strides):
@@ -417,96 +294,3 @@ def loops_over(
     if not views[0].ndim:
         return (1,), [(0,)] * len(views), starts
     return views[0].shape, [view.strides for view in views], starts
-
-
-def _load() -> tuple[Library | None, str]:
-    """The library, if it does what NumPy does here; else why it does not, and what to do."""
-    if ".".join(np.__version__.split(".")[:2]) not in TESTED:
-        first, *_, last = sorted(TESTED)
-        return None, f"NumPy is {np.__version__}, and compiled plans need {first} to {last}: install one of these"
-    if not LIBRARY.exists():
-        return None, f"{LIBRARY.name} was not built, because there was no C compiler: install one, and Teletape again"
-    try:
-        library = Library()
-        if _works(library) and _begins(library):
-            return library, ""
-    except (OSError, ValueError, AttributeError, TypeError, Uncompiled) as error:
-        return None, f"{LIBRARY.name} cannot be used ({error}): install Teletape again"
-    return None, f"{LIBRARY.name} gives other numbers than NumPy {np.__version__}: install another version of NumPy"
-
-
-def _works(library: Library) -> bool:
-    """Whether rows of each kind give NumPy's bytes."""
-    x = np.linspace(-2, 3, 35, dtype=np.float32).reshape(5, 7)
-    a, b = np.ascontiguousarray(x[:, :5]), np.ascontiguousarray(x.T[:5])
-    cases: list[Any] = [
-        (UFUNC, np.multiply, (x, x[:, ::2][:, :1]), np.multiply(x, x[:, ::2][:, :1]), None),
-        (UFUNC, np.tanh, (x[:, 1:],), np.tanh(x[:, 1:]), None),
-        (REDUCE, np.add, (x,), np.add.reduce(x, (1,)), ((1,), None)),
-        (REDUCE, np.maximum, (x,), np.maximum.reduce(x, (0,)), ((0,), None)),
-        (MATMUL, np.matmul, (a, b), np.matmul(a, b), None),
-        (COPY, None, (x.T,), np.ascontiguousarray(x.T), None),
-        (SELECT, None, (x > 0, x, x * 2), np.where(x > 0, x, x * 2), None),
-    ]
-    for kind, function, inputs, expected, extra in cases:
-        views = tuple([View(Buffer(array, constant=array), array) for array in inputs])
-        output = np.full_like(expected, 7, subok=False)
-        instruction = Instruction(kind, function, views, View(Buffer(output), output), extra)
-        for _ in range(2):  # a loop that moves its pointers goes wrong at the second call
-            rows = library.rows(instruction)
-            table = np.zeros(len(rows), ROW)
-            for number, row in enumerate(rows):
-                data = [
-                    address(output if view.buffer.layout is output else view.layout) + start
-                    for view, start in row.operands
-                ]
-                fill(table, number, row, data)
-            output.fill(7)
-            if library.run(address(table), len(table)) or output.tobytes() != expected.tobytes():
-                return False
-    return True
-
-
-def _begins(library: Library) -> bool:
-    """Whether arguments are found where a program looks for them: arrays, and scalars of each dtype."""
-    for char in "?bBhHiIlLqQefdFD":
-        number = np.full(2, 113 if char != "?" else 1, char)
-        for argument in (number[1:], number[1]):
-            target = np.zeros(1, char)
-            stage, where = np.zeros(1, STAGE), np.zeros(1, "u8")
-            is_array = argument.__class__ is np.ndarray
-            stage[0] = (0, not is_array, number.itemsize, address(target))
-            patch, program = np.zeros(1, PATCH), np.zeros(1, PROGRAM)
-            patch[0] = (0, 3, number.itemsize, address(where))
-            program[0] = (0, 0, 1, is_array, HEAD, address(stage), address(patch))
-            objects = (ctypes.c_void_p * 1)(id(argument))
-            if library.call(address(program), objects) or target[0] != number[1]:
-                return False
-            if is_array and where[0] != address(argument) + 3:
-                return False
-    return True
-
-
-_NONE: Final = (0, 0, 0, 0)
-
-
-def words(row: LoopRow, data: list[int]) -> tuple[int, ...]:
-    """A row as it lies in a table: its fields are as wide as an integer each."""
-    head = row.function, row.context, row.auxiliary, *data, *_NONE[len(data) :]
-    return (*head, row.n, *row.strides, *_NONE[len(row.strides) :])
-
-
-def table_of(rows: list[tuple[int, ...]]) -> Any:
-    """A table of rows."""
-    return np.array(rows, np.int64).reshape(-1).view(ROW)
-
-
-def fill(table: Any, number: int, row: LoopRow, data: list[int]) -> None:
-    """Writes one row into a table."""
-    table[number : number + 1] = table_of([words(row, data)])
-
-
-#: The library, and why there is none: functions then run step by step in Python, several times slower.
-LIBRARY_LOADED, WHY_NOT = _load()
-if WHY_NOT and POLICY.compiled:
-    warnings.warn(f"functions run step by step, several times slower than they could: {WHY_NOT}", stacklevel=2)

@@ -15,12 +15,12 @@ from teletape_engine.catalogue.binding import bind
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.errors import InternalError, ResourceExhaustedError
 from teletape_engine.plans.cache import Plans, key_of, plannable
-from teletape_engine.plans.instructions import Unplaceable
-from teletape_engine.plans.loops.form import LoopForm, Turned
-from teletape_engine.plans.loops.loop import Loop
-from teletape_engine.plans.lowering import Lowering
-from teletape_engine.plans.native import LIBRARY_LOADED
+from teletape_engine.plans.ir.instructions import Unplaceable
+from teletape_engine.plans.lower.lowering import Lowering
 from teletape_engine.plans.policy import POLICY
+from teletape_engine.plans.run.c.loaded import LIBRARY_LOADED
+from teletape_engine.plans.run.loops.form import LoopForm, Turned
+from teletape_engine.plans.run.loops.loop import Loop
 from teletape_engine.recording.executor import Executor, note_decision
 from teletape_engine.recording.recorder import Recorder
 from teletape_engine.recording.values import Value, Variable, new_uid

@@ -8,25 +8,14 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from teletape_engine.plans.fitting import ALIGNMENT
-from teletape_engine.plans.instructions import FILL, KERNEL, MATMUL, Buffer, Instruction, View, address
-from teletape_engine.plans.native import (
-    HEAD,
-    PATCH,
-    PROGRAM,
-    ROW,
-    STAGE,
-    Library,
-    LoopRow,
-    Uncompiled,
-    table_of,
-    words,
-)
-from teletape_engine.plans.tiles import threads
-from teletape_engine.plans.tiles.groups import Group
-from teletape_engine.plans.tiles.workers import TileRows
-from teletape_engine.plans.tracing.tracer import CHARS
-from teletape_engine.plans.walk import Call, call_of, view_of
+from teletape_engine.plans.ir.fitting import ALIGNMENT
+from teletape_engine.plans.ir.instructions import CHARS, FILL, KERNEL, MATMUL, Buffer, Instruction, View, address
+from teletape_engine.plans.run.c.native import Library, Uncompiled
+from teletape_engine.plans.run.c.records import HEAD, PATCH, PROGRAM, ROW, STAGE, LoopRow, table_of, words
+from teletape_engine.plans.run.python import Call, call_of, view_of
+from teletape_engine.plans.run.tiles import threads
+from teletape_engine.plans.run.tiles.groups import Group
+from teletape_engine.plans.run.tiles.workers import TileRows
 
 BLOCK: Final = 64  #: Calls between two checks for a cancel; of rows, as many as work on `_ELEMENTS`.
 _ELEMENTS: Final = 1 << 20
@@ -95,7 +84,7 @@ class Machine:
         self._base = address(self.arena) + self._start
         self._offsets, self._slots, self._library = offsets, slots, library
         self._holes: list[tuple[list[Call], int, Call, list[tuple[int, int, View]]]] = []
-        self._patches: list[tuple[int, int, int, int]] = []  # `native.PATCH`
+        self._patches: list[tuple[int, int, int, int]] = []  # `records.PATCH`
         self._owned: list[Any] = []  # tables, and what rows refer to
         self.blocks: list[list[Call]] = []
         self.results: list[Any] = []

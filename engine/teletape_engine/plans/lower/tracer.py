@@ -13,7 +13,8 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from teletape_engine.catalogue.operand import Operand, Runtime
-from teletape_engine.plans.instructions import (
+from teletape_engine.plans.ir.instructions import (
+    CHARS,
     CHECK,
     COPY,
     MATMUL,
@@ -25,9 +26,8 @@ from teletape_engine.plans.instructions import (
     address,
     unbacked,
 )
-from teletape_engine.plans.tracing.layouts import allocated, of_reduction
+from teletape_engine.plans.lower.layouts import allocated, of_reduction
 
-CHARS: Final = frozenset("?bBhHiIlLqQefdFD")  #: Dtypes whose loops and casts are NumPy's own.
 ARRAYS: Final = (np.ndarray, np.generic)
 _resolved: dict[Any, tuple[Any, ...]] = {}
 #: NumPy's functions as they run on tracers; `numpy_functions` fills it.

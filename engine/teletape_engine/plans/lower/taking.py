@@ -4,29 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from teletape_engine.plans.instructions import TAKE, Instruction
-from teletape_engine.plans.tracing.tracer import FUNCTIONS, Tracer, Untraceable, new, operand_of
-
-
-class TakeGeometry(NamedTuple):
-    """What is taken from an array of shape [outer, length, inner], C-contiguous, as the indices are.
-
-    Attributes:
-        outer, length: Of the array.
-        picked: Indices of each of the `outer` parts.
-        inner: Bytes of an entry.
-        own: Whether each part has indices of its own.
-    """
-
-    outer: int
-    length: int
-    picked: int
-    inner: int
-    own: bool
+from teletape_engine.plans.ir.instructions import TAKE, Instruction, TakeGeometry
+from teletape_engine.plans.lower.tracer import FUNCTIONS, Tracer, Untraceable, new, operand_of
 
 
 def _take(x: Any, indices: Any, axis: Any = None) -> Tracer:

@@ -1,0 +1,1 @@
+"""What plans are made of: buffers and views of them, instructions, and where buffers lie in memory."""

@@ -1,1 +1,0 @@
-"""Tracing: what forward functions do to layouts, noted as instructions."""
