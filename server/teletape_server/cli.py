@@ -16,6 +16,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from teletape_engine.arrays.cpu import DeviceFacts
+from teletape_engine.plans.policy import Policy
 from teletape_server import version
 from teletape_server.budgets.limits import GROUP
 from teletape_server.connections.listener import address_of, listening
@@ -67,7 +68,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     try:
         settings = Settings.load(arguments[1:], os.environ)
-    except SettingsError as error:
+        Policy.of(os.environ.get("TELETAPE_PLANS") or "on")
+    except ValueError as error:
         print(f"teletape: {error}", file=sys.stderr)
         return 2
     warnings = unknown_variables(os.environ)
@@ -94,6 +96,7 @@ def serve(
     """
     try:
         # Imported here and not at the top: a worker process runs this file again, and needs none of it.
+        from teletape_engine.plans.run.c.loaded import WHY_NOT
         from teletape_server.hosts.processes import forkserver
         from teletape_server.ipc.confinement import adopt
 
@@ -108,6 +111,8 @@ def serve(
         print(f"teletape: the server needs further packages: pip install 'teletape[server]' ({error})", file=sys.stderr)
         return 1
     logs.configure(settings.log_level, settings.log_format, logs_requests=settings.logs_requests)
+    if WHY_NOT:
+        warnings = [*warnings, f"functions run step by step, several times slower than they could: {WHY_NOT}"]
     for warning in warnings:
         logging.getLogger("teletape").warning("%s", warning)
     if settings.worker_user is not None and os.geteuid() != 0:

@@ -59,6 +59,14 @@ def modules() -> Iterator[ModuleType]:
                         raise
 
 
+def test_the_engine_reads_no_environment() -> None:
+    """What calls it does: the SDK in a program, the workers of a server."""
+    files = sorted((ROOT / "engine").rglob("*.py"))
+    readers = re.compile(r"\b(?:environb?|getenvb?|putenv|unsetenv|expandvars|gettempdir|load_dotenv)\b")
+    assert len(files) > 200
+    assert [path.name for path in files if readers.search(path.read_text(encoding="utf-8"))] == []
+
+
 def test_public_methods_are_documented() -> None:
     """Here rather than in ruff, for which an override lacks the documentation that it inherits."""
     undocumented = {

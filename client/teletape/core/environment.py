@@ -1,8 +1,7 @@
 """The environment variables that the SDK reads, each in a function; no other module of it reads TELETAPE_* ones.
 
-The engine reads one of its own, TELETAPE_PLANS: see `teletape_engine.plans.policy`.
-
-They are read at each call, so that a program may set them until the value is first needed.
+They are read at each call, so that a program may set them until the value is first needed; TELETAPE_PLANS when the SDK
+is imported.
 """
 
 from __future__ import annotations
@@ -87,9 +86,15 @@ def keras_backend_set(name: str) -> Iterator[None]:
             os.environ["KERAS_BACKEND"] = before
 
 
-def blas_threads() -> str | None:
+def plans() -> str | None:
+    """Returns how functions run in this process (TELETAPE_PLANS: on, off, python or force), or None: on."""
+    return os.environ.get("TELETAPE_PLANS")
+
+
+def blas_threads() -> int | None:
     """Returns the threads that NumPy's matrix products may use (OMP_NUM_THREADS and the like); None: all cores."""
-    return os.environ.get("OPENBLAS_NUM_THREADS") or os.environ.get("OMP_NUM_THREADS")
+    texts = (os.environ.get(name, "") for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"))
+    return next((int(text) for text in texts if text.isdecimal() and int(text)), None)
 
 
 def everything() -> dict[str, str]:

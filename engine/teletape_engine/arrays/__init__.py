@@ -15,7 +15,7 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
-from teletape_engine.arrays.cpu import CPU, DeviceFacts, cpu_facts, reuse_freed_memory
+from teletape_engine.arrays.cpu import CPU, DeviceFacts, cpu_facts
 from teletape_engine.arrays.gpu import Gpu, gpu_facts
 from teletape_engine.errors import UnimplementedError
 
@@ -80,7 +80,7 @@ def namespace(args: Iterable[Any]) -> Any:
 
 
 def backend(device: str = "cpu") -> Backend:
-    """The backend for a device: `cpu`, `gpu`, `gpu:N` or `auto`. The first use of the CPU calls `reuse_freed_memory`.
+    """The backend for a device: `cpu`, `gpu`, `gpu:N` or `auto`.
 
     `gpu` is the GPU with the most free memory, and so is `auto` if there is a GPU that can be used, else the CPU.
 
@@ -91,7 +91,6 @@ def backend(device: str = "cpu") -> Backend:
     if "scipy" not in sys.modules and not _has_scipy():
         raise UnimplementedError("no session can compute here: SciPy is not installed (pip install 'teletape[local]')")
     if kind == "cpu" and not index:
-        reuse_freed_memory()
         return CPU
     if kind == "gpu" and index.isdigit():
         return Gpu(int(index))

@@ -117,7 +117,8 @@ def reuse_freed_memory() -> None:
 
     Otherwise it returns memory to the system between two ops, and a third of the time of a step with arrays of some
     megabytes goes into page faults. These are the values that glibc itself arrives at after the first array of 32 MiB
-    was freed. With another C library this does nothing.
+    was freed. With another C library this does nothing. Nothing in the engine calls it, since it is for the whole
+    process: the SDK does, and a server's workers.
     """
     if sys.platform == "linux":
         mallopt = getattr(ctypes.CDLL(None), "mallopt", None)

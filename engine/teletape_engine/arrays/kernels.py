@@ -7,14 +7,13 @@ digits. A kernel is called by a forward function, or noted by a plan, which then
 from __future__ import annotations
 
 import ctypes
-import os
-import re
 import zlib
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+from numpy._core._multiarray_umath import __cpu_features__  # type: ignore[import-not-found]  # it is written in C
 
 LIBRARY: Final = Path(__file__).with_name("libkernels.so.1")
 _SUFFIXES: Final = {np.dtype(np.float32): "f4", np.dtype(np.float64): "f8"}
@@ -179,11 +178,12 @@ def _kernel(name: str, dtype: Any, context: Geometry | Count | Lines) -> Library
     return LibraryKernel(name, call, context) if context.fits else None
 
 
-def _most_level(disabled: str) -> int:
-    """The level of x86-64 (4 has AVX-512, 3 AVX2) up to which kernels may be used: NumPy's setting."""
-    if re.search(r"\b(X86_V3|AVX2|FMA3)\b", disabled):
+def _most_level() -> int:
+    """The level of x86-64 (4 has AVX-512, 3 AVX2) up to which NumPy uses its own kernels, as a user may have set."""
+    has = __cpu_features__  # before NumPy 2.4 by the second names
+    if not has.get("X86_V3", has.get("AVX2")):
         return 2
-    return 3 if re.search(r"\b(X86_V4|AVX512\w*)\b", disabled) else 4
+    return 4 if has.get("X86_V4", has.get("AVX512_SKX")) else 3
 
 
 def is_of_sources(library: ctypes.CDLL, folder: Path) -> bool:
@@ -206,7 +206,7 @@ def _load() -> ctypes.CDLL | None:
             for suffix in _SUFFIXES.values():
                 getattr(library, f"{name}_{suffix}").argtypes = (_POINTER,) * 5
         library.limit_level.argtypes = (ctypes.c_ssize_t,)
-        library.limit_level(_most_level(os.environ.get("NPY_DISABLE_CPU_FEATURES", "")))
+        library.limit_level(_most_level())
     except (OSError, AttributeError):
         return None
     return library

@@ -1,4 +1,4 @@
-"""Whether functions run as plans: TELETAPE_PLANS, read once when the engine is imported.
+"""Whether functions of this process run as plans: the mode that TELETAPE_PLANS names, which the engine does not read.
 
 on      from the second call with the same specs (the default)
 off     never
@@ -9,8 +9,7 @@ force   from the first call; the results of every new plan are compared with the
 
 from __future__ import annotations
 
-import os
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Final
 
 MODES: Final = ("on", "off", "python", "force")
@@ -25,12 +24,15 @@ class Policy:
         compiled: Whether compiled code may walk them.
         first: The call of a function, counted from 1, at which its plan is built.
         compared: Whether the results of a new plan are compared with the interpreter's, and freed memory is filled.
+        threads: The most threads of a plan's tiles if NumPy has another BLAS than OpenBLAS, which says its own number;
+            None: one for each core.
     """
 
     enabled: bool
     compiled: bool = True
     first: int = 2
     compared: bool = False
+    threads: int | None = None
 
     @classmethod
     def of(cls, mode: str) -> Policy:
@@ -45,5 +47,15 @@ class Policy:
             return cls(True, first=1, compared=True)
         return cls(mode != "off", compiled=mode != "python")
 
+    def use(self, mode: str | None, threads: int | None) -> None:
+        """Makes this the policy of a mode, and of a number of threads as in `threads`; None: that of `on`.
 
-POLICY: Final = Policy.of(os.environ.get("TELETAPE_PLANS") or "on")
+        Raises:
+            ValueError: There is no such mode.
+        """
+        for name, setting in asdict(Policy.of(mode or "on")).items():
+            setattr(self, name, setting)
+        self.threads = threads
+
+
+POLICY: Final = Policy.of("on")

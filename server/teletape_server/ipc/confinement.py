@@ -35,7 +35,7 @@ _INTERPRETER: Final = 512 << 20  # for the interpreter, scipy, the threads' stac
 _KEPT: Final = (
     *("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_", "TZ", "TMPDIR", "XDG_CACHE_HOME", "PYTHON", "VIRTUAL_ENV"),
     *("LD_LIBRARY_PATH", "LD_PRELOAD", "MALLOC_", "CUDA_", "NVIDIA_", "CUPY_", "OPENBLAS_", "OMP_", "MKL_"),
-    *("NPY_", "NUMEXPR_", "FORWARDED_ALLOW_IPS", "COVERAGE_"),
+    *("NPY_", "NUMEXPR_", "FORWARDED_ALLOW_IPS", "COVERAGE_", "TELETAPE_PLANS"),
 )
 
 

@@ -2,7 +2,7 @@
 
 import sys
 import threading
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
@@ -120,6 +120,14 @@ def test_modes(mode):
 def test_another_mode():
     with pytest.raises(ValueError, match="TELETAPE_PLANS is 'fast': it must be one of on, off, python, force"):
         Policy.of("fast")
+
+
+def test_a_policy_becomes_that_of_another_mode():
+    policy = Policy.of("on")
+    policy.use("force", threads=3)
+    assert policy == replace(Policy.of("force"), threads=3)
+    policy.use(None, threads=None)
+    assert policy == Policy.of("on")
 
 
 # ------------------------------------------------------------------------------------------------------------- memory

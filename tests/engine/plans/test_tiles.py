@@ -158,14 +158,20 @@ def test_no_stretches_for_threads_if_leaves_begin_elsewhere(policy):
 
 def test_the_number_of_threads_is_that_of_blas():
     for text in ("1", "2"):
-        code = "from teletape_engine.plans.run.tiles import threads as t; print(t.count(), t._from_environment())"
+        code = "from teletape_engine.plans.run.tiles import threads; print(threads.count())"
         environment = {**os.environ, "OPENBLAS_NUM_THREADS": text}
         process = subprocess.run(
             [sys.executable, "-P", "-c", code], env=environment, capture_output=True, text=True, timeout=100, check=True
         )
-        counts = [int(number) for number in process.stdout.split()]
-        assert counts[1] == int(text)
-        assert counts[0] in {1, int(text)}  # no more than there are cores
+        assert int(process.stdout) in {1, int(text)}  # no more than there are cores
+
+
+def test_with_another_blas_the_number_of_threads_is_that_of_the_policy(monkeypatch):
+    monkeypatch.setattr(threads, "_openblas", lambda: None)
+    monkeypatch.setattr(POLICY, "threads", None)
+    assert threads.count() == min(threads._cores(), threads.MOST)
+    monkeypatch.setattr(POLICY, "threads", 3)
+    assert threads.count() == 3
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")

@@ -1,5 +1,8 @@
 """The environment variables of the SDK: read in one file, with their defaults."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -16,6 +19,30 @@ def test_no_other_file_reads_the_environment() -> None:
     assert readers == ["environment.py"]
 
 
+@pytest.mark.parametrize(
+    ("mode", "threads", "expected"),
+    [
+        ("off", "2", "Policy(enabled=False, compiled=True, first=2, compared=False, threads=2)"),
+        ("fast", "", "ValueError"),
+    ],
+)
+def test_the_sdk_passes_on_how_functions_run(mode: str, threads: str, expected: str) -> None:
+    program = "import teletape; from teletape_engine.plans.policy import POLICY; print(teletape.constant(1.0), POLICY)"
+    variables = {"TELETAPE_PLANS": mode, "OPENBLAS_NUM_THREADS": threads}
+    command = [sys.executable, "-P", "-c", program]
+    result = subprocess.run(command, env=os.environ | variables, capture_output=True, text=True, check=False)
+    assert expected in result.stdout + result.stderr
+    if result.returncode:
+        assert "TELETAPE_PLANS is 'fast': it must be one of on, off, python, force" in result.stderr
+
+
+@pytest.mark.parametrize(("text", "threads"), [("", None), ("0", None), ("4,2", None), ("3", 3)])
+def test_threads_of_linear_algebra(monkeypatch: pytest.MonkeyPatch, text: str, threads: int | None) -> None:
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+    monkeypatch.setenv("OMP_NUM_THREADS", text)
+    assert environment.blas_threads() == threads
+
+
 def test_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in VARIABLES:
         monkeypatch.delenv(f"TELETAPE_{name}", raising=False)
@@ -27,6 +54,7 @@ def test_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("variable", "value", "function", "expected"),
     [
+        ("PLANS", "off", environment.plans, "off"),
         ("URL", "http://host:1", environment.url, "http://host:1"),
         ("URL", "", environment.url, None),
         ("API_KEY", "secret", environment.api_key, "secret"),

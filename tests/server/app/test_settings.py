@@ -21,7 +21,7 @@ from prepared import Prepared
 from serving import ok
 from teletape_server import cli
 from teletape_server.budgets.limits import Limits
-from teletape_server.ipc.confinement import User, machine_memory
+from teletape_server.ipc.confinement import User, machine_memory, scrub
 from teletape_server.settings import Settings, SettingsError, unknown_variables
 
 TELETAPE = [sys.executable, "-P", "-m", "teletape_server.cli"]
@@ -152,6 +152,21 @@ def test_a_port_that_is_taken_is_said_so(capsys: pytest.CaptureFixture[str]) -> 
     assert "cannot listen on 127.0.0.1" in capsys.readouterr().err
 
 
+def test_workers_run_functions_as_the_environment_says(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program = "from teletape_server.hosts.processes import inherited; print(inherited.POLICY)"
+    command = [sys.executable, "-P", "-c", program]
+    variables = {"TELETAPE_PLANS": "python", "SECRET": "open-sesame"}
+    scrub(variables)
+    environment = {name: value for name, value in os.environ.items() if name != "TELETAPE_PLANS"} | variables
+    result = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "Policy(enabled=True, compiled=False, first=2, compared=False, threads=1)"
+    monkeypatch.setenv("TELETAPE_PLANS", "fast")
+    assert cli.main(["serve", "--port", "0"]) == 2
+    assert "TELETAPE_PLANS is 'fast': it must be one of on, off, python, force" in capsys.readouterr().err
+
+
 def test_a_device_that_is_not_there_is_said_so(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.serve(Settings(port=0, device="gpu:99")) == 2
     assert "teletape: no device gpu:99: " in capsys.readouterr().err
@@ -257,9 +272,9 @@ def test_a_mistyped_variable_is_warned_of_and_the_sdk_s_own_are_not() -> None:
     assert "did you mean 'TELETAPE_SESSIONS'" in line
 
 
-def test_each_variable_that_the_sdk_and_the_engine_read_is_known_to_the_server() -> None:
+def test_each_variable_that_the_sdk_reads_is_known_to_the_server() -> None:
     root = Path(__file__).parents[3]
-    files = [root / "client/teletape/core/environment.py", root / "engine/teletape_engine/plans/policy.py"]
+    files = [root / "client/teletape/core/environment.py"]
     names = {
         name
         for file in [*files, root / "docker-compose.yml"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -13,6 +14,7 @@ from teletape.core import environment
 from teletape.core.program import call_site
 from teletape.core.sessions.session import Recorded, Session, SparseQuestion, with_functions
 from teletape_engine.arrays import HostArray
+from teletape_engine.arrays.cpu import reuse_freed_memory
 from teletape_engine.commands import Command
 from teletape_engine.derivatives.finite_differences import Settings
 from teletape_engine.derivatives.query import GradientQuery
@@ -25,6 +27,8 @@ from teletape_engine.explain.explain import explain_numbers
 from teletape_engine.explain.explanation import Explanation
 from teletape_engine.functions.function import Function
 from teletape_engine.functions.steps import StepTimes
+from teletape_engine.plans.policy import POLICY
+from teletape_engine.plans.run.c.loaded import WHY_NOT
 from teletape_engine.recording.executor import Executor
 from teletape_engine.recording.memory import Footprint
 from teletape_engine.recording.recorder import Recorder
@@ -39,9 +43,13 @@ if TYPE_CHECKING:  # it is imported when it is used
 
 T = TypeVar("T")
 
+POLICY.use(environment.plans(), environment.blas_threads())
+if WHY_NOT and POLICY.compiled:
+    warnings.warn(f"functions run step by step, several times slower than they could: {WHY_NOT}", stacklevel=2)
+
 
 class LocalSession(Session):
-    """A session in this process.
+    """A session in this process, whose C library from then on keeps some freed memory: `reuse_freed_memory`.
 
     Args:
         device: cpu, gpu, gpu:N or auto; None: the CPU.
@@ -51,6 +59,7 @@ class LocalSession(Session):
 
     def __init__(self, device: str | None = None) -> None:
         super().__init__()
+        reuse_freed_memory()
         self._state = state = State(device or "cpu")
         self.declarations, self.value_reads, self.numbers = state.declarations, state.value_reads, state.numbers
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import warnings
 from typing import Any, Final
 
 import numpy as np
@@ -19,7 +18,6 @@ from teletape_engine.plans.ir.instructions import (
     View,
     address,
 )
-from teletape_engine.plans.policy import POLICY
 from teletape_engine.plans.run.c.native import LIBRARY, Library, Uncompiled
 from teletape_engine.plans.run.c.records import HEAD, PATCH, PROGRAM, ROW, STAGE, fill
 
@@ -96,5 +94,3 @@ def _begins(library: Library) -> bool:
 
 #: The library, and why there is none: functions then run step by step in Python, several times slower.
 LIBRARY_LOADED, WHY_NOT = _load()
-if WHY_NOT and POLICY.compiled:
-    warnings.warn(f"functions run step by step, several times slower than they could: {WHY_NOT}", stacklevel=2)

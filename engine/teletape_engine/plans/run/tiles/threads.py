@@ -11,14 +11,15 @@ from typing import Final
 
 import numpy as np
 
+from teletape_engine.plans.policy import POLICY
+
 MOST: Final = 16  #: In `rows.c` too.
-_SETTINGS: Final = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")
 
 
 def count() -> int:
-    """The number of threads, at least 1: what OpenBLAS is set to now; of another BLAS, what its environment says."""
+    """The number of threads, at least 1: what OpenBLAS is set to now; of another BLAS, what the policy says."""
     ask = _openblas()
-    return max(1, min(ask() if ask is not None else _from_environment(), MOST))
+    return max(1, min(ask() if ask is not None else POLICY.threads or _cores(), MOST))
 
 
 @cache
@@ -36,11 +37,6 @@ def _openblas() -> Callable[[], int] | None:
     return None
 
 
-@cache
-def _from_environment() -> int:
-    for name in _SETTINGS:
-        number = os.environ.get(name, "")
-        if number.isdecimal() and int(number):
-            return int(number)
+def _cores() -> int:
     affinity = getattr(os, "sched_getaffinity", None)
     return len(affinity(0)) if affinity is not None else os.cpu_count() or 1
