@@ -114,23 +114,20 @@ def _by_schur(xp: Any, name: str, function: Callable[[Any, Any], Any], a: Any) -
     import scipy.linalg
 
     result, n = np.full_like(a, complex(np.nan, np.nan) if a.dtype.kind == "c" else np.nan), a.shape[-1]
-    for out, matrix in zip(result.reshape((-1, n, n)), a.reshape((-1, n, n)), strict=True) if a.size else ():
-        if np.isfinite(matrix).all():
-            out[...] = function(scipy.linalg, matrix)
+    with warnings.catch_warnings():  # SciPy warns of singular matrices, and where rounding errors are large
+        warnings.simplefilter("ignore", RuntimeWarning)
+        for out, matrix in zip(result.reshape((-1, n, n)), a.reshape((-1, n, n)), strict=True) if a.size else ():
+            if np.isfinite(matrix).all():
+                out[...] = function(scipy.linalg, matrix)
     return result
 
 
 def _logm(scipy_linalg: Any, a: Any) -> Any:
     triangle, _ = scipy_linalg.schur(a, output="complex")
-    if not np.diagonal(triangle).all():
-        return complex(np.nan, np.nan)
-    with warnings.catch_warnings():  # SciPy warns where rounding errors are large
-        warnings.simplefilter("ignore", RuntimeWarning)
-        return scipy_linalg.logm(a)
+    return scipy_linalg.logm(a) if np.diagonal(triangle).all() else complex(np.nan, np.nan)
 
 
 def _sqrtm(scipy_linalg: Any, a: Any) -> Any:
-    """By the square root of Schur's triangle (Björck and Hammarling 1983, A Schur method for the square root)."""
     triangle, turn = scipy_linalg.schur(a, output="real" if a.dtype.kind == "f" else "complex")
     if a.dtype.kind == "f":
         eigenvalues = np.diagonal(triangle)
@@ -138,12 +135,7 @@ def _sqrtm(scipy_linalg: Any, a: Any) -> Any:
         if (eigenvalues[~below & ~np.roll(below, 1)] < 0).any():
             return np.nan
         triangle, turn = scipy_linalg.rsf2csf(triangle, turn)
-    root = np.diag(np.sqrt(np.diagonal(triangle)))
-    if np.count_nonzero(np.diagonal(root)) < len(a) - 1:
+    if np.count_nonzero(np.diagonal(triangle)) < len(a) - 1:
         return np.nan if a.dtype.kind == "f" else complex(np.nan, np.nan)
-    for j in range(1, len(a)):
-        for i in reversed(range(j)):
-            between = root[i, i + 1 : j] @ root[i + 1 : j, j]
-            root[i, j] = (triangle[i, j] - between) / (root[i, i] + root[j, j])
-    result = turn @ root @ turn.conj().T
+    result = turn @ scipy_linalg.sqrtm(triangle) @ turn.conj().T
     return result.real if a.dtype.kind == "f" else result
