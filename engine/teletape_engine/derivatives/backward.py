@@ -139,7 +139,7 @@ def backward_pass(
     nodes = tape.nodes
     wanted = set(sources)
     needed = leading_to(tape, wanted, declarations)
-    structural, open_residuals, add, rules_of = algebra.structural, algebra.open, algebra.add, algebra.rules
+    structural, open_residuals, add = algebra.structural, algebra.open, algebra.add
     if tape.sparse > 1 and observer is None:  # slices are concatenated as they arrive
         nodes = in_tensorflow_order(nodes, [uid for uid, _ in starts])
         if release:
@@ -161,7 +161,7 @@ def backward_pass(
                 passed[output] = ct  # for good: what a custom call overruled has the same output, and must not see it
             if observer is not None:
                 observer.node(position, ct)
-            rules = plan.structural if structural else plan.rules if rules_of is None else rules_of(plan)
+            rules = plan.structural if structural else plan.rules
             if not rules:
                 bound = plan.bound
                 if bound.__class__ is Select:

@@ -16,7 +16,7 @@ from teletape_engine.catalogue.op import Op
 from teletape_engine.catalogue.operand import Operand, Runtime
 from teletape_engine.catalogue.slices import densify
 from teletape_engine.errors import InternalError
-from teletape_engine.recording.cotangents import Ct, RulesOf
+from teletape_engine.recording.cotangents import Ct
 from teletape_engine.recording.progress import CANCEL_STEPS
 from teletape_engine.recording.recorder import Recorder
 from teletape_engine.recording.values import Literal
@@ -48,7 +48,6 @@ class Rows(Runtime):
 
     structural = False  #: As an `Algebra` of cotangents: it has arrays.
     nodes_between_checks = CANCEL_STEPS // 8  #: Each node computes for many rows.
-    rules: RulesOf | None = None
 
     def __init__(self, recorder: Recorder | None) -> None:
         self.recorder = recorder

@@ -171,10 +171,12 @@ def _others(x: Any) -> Any:
     if n <= 1:
         return ones_like(x)
     half = n // 2
-    first, second, rest = _last(x, 0, half), _last(x, half, 2 * half), _last(x, 2 * half, n)
-    above = _others(concat(first * second, rest, axis=-1))
+    first, second = _last(x, 0, half), _last(x, half, 2 * half)
+    products = first * second
+    above = _others(products if n % 2 == 0 else concat(products, _last(x, n - 1, n), axis=-1))
     pair = _last(above, 0, half)
-    return concat(pair * second, pair * first, _last(above, half, n - half), axis=-1)
+    rest = [_last(above, half, half + 1)] if n % 2 else []
+    return concat(pair * second, pair * first, *rest, axis=-1)
 
 
 def _last(x: Any, start: int, stop: int) -> Any:

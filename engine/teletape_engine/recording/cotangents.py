@@ -7,12 +7,9 @@ Presence    dense, or slices of specs: predicts
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeAlias
 
-from teletape_engine.catalogue.binding import CallPlan
 from teletape_engine.catalogue.operand import Operand, Runtime
-from teletape_engine.catalogue.rule import BoundRule
 from teletape_engine.catalogue.slices import GradientKind, SparseGradient, densify
 from teletape_engine.ops.shapes.cast import cast
 from teletape_engine.ops.shapes.shape import concat
@@ -20,8 +17,6 @@ from teletape_engine.recording.progress import CANCEL_STEPS
 from teletape_engine.recording.values import Literal
 from teletape_engine.spec import DTYPES, Spec
 
-#: From the plan of a call to the rules that run in its place.
-RulesOf: TypeAlias = Callable[[CallPlan], Sequence[tuple[int, BoundRule]]]
 Ct: TypeAlias = Any  # an array, an Operand, SparseGradient of either, or a GradientKind
 
 
@@ -30,7 +25,6 @@ class Algebra(Protocol):
 
     structural: bool  #: Whether it takes the plans' structural rules, which compute nothing.
     nodes_between_checks: int  #: Nodes that a pass computes between two checks for a cancel.
-    rules: RulesOf | None  #: The rules to run; None: those of the plan.
 
     def open(self, residuals: tuple[Any, ...]) -> tuple[Any, ...]:
         """A node's residuals, as its rules take them."""
@@ -56,7 +50,6 @@ class Arrays:
 
     structural = False
     nodes_between_checks = CANCEL_STEPS
-    rules: RulesOf | None = None
 
     def open(self, residuals: tuple[Any, ...]) -> tuple[Any, ...]:
         """The arrays (numbers of literals)."""
@@ -78,7 +71,6 @@ class Operands:
 
     structural = False
     nodes_between_checks = CANCEL_STEPS
-    rules: RulesOf | None = None
 
     def __init__(self, runtime: Runtime) -> None:
         self.runtime = runtime
@@ -102,7 +94,6 @@ class Presence:
 
     structural = True
     nodes_between_checks = CANCEL_STEPS
-    rules: RulesOf | None = None
 
     def open(self, residuals: tuple[Any, ...]) -> tuple[Any, ...]:
         """Nothing is needed."""

@@ -17,7 +17,7 @@ from teletape_engine.catalogue.slices import SlicesValue, SparseGradient
 from teletape_engine.errors import InternalError, InvalidArgumentError, ResourceExhaustedError, TeletapeError
 from teletape_engine.ops.assign import change_of
 from teletape_engine.recording.accumulators import push
-from teletape_engine.recording.cotangents import Arrays
+from teletape_engine.recording.cotangents import Algebra, Arrays
 from teletape_engine.recording.memory import EXACT_COUNTS, Memory
 from teletape_engine.recording.progress import Monitor
 from teletape_engine.recording.recorder import Recorder, Share, summed
@@ -44,7 +44,7 @@ class Executor(Recorder):
         pass_call: The same for a backward pass, in which kernels may run.
     """
 
-    bare = Arrays()
+    bare: Algebra = Arrays()
 
     def __init__(
         self, backend: Backend, memory: Memory, monitor: Monitor | None = None, *, selects: bool = False

@@ -1,30 +1,32 @@
 """Lowering of a batch: while its commands run one by one, what they compute is noted as instructions of a plan.
 
-Ops are noted as in functions. The rules of a gradient that nothing records run on bare arrays: each runs a second time
-on tracers, as forwards do. What was computed in any other way is an obstacle, and there is no plan.
+Ops are noted as in functions, and so is a gradient that nothing records: its rules run on operands, as in a function
+with a gradient, and have the bits that they have on bare arrays. What was computed in any other way is an obstacle, and
+there is no plan.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from functools import partial
+from collections.abc import Collection, Sequence
 from typing import Any, Final
 
 import numpy as np
 
-from teletape_engine.catalogue.binding import Bound, CallPlan, TapeCall
-from teletape_engine.catalogue.rule import BoundRule
-from teletape_engine.catalogue.slices import SlicesValue
+from teletape_engine.catalogue.binding import Bound, TapeCall
+from teletape_engine.catalogue.operand import Operand, Runtime
+from teletape_engine.catalogue.slices import SlicesValue, SparseGradient
 from teletape_engine.commands import Contents
 from teletape_engine.plans.ir.instructions import Buffer, View, layout_of
 from teletape_engine.plans.lower.lowering import Lowering
 from teletape_engine.plans.lower.numpy_functions import Namespace
-from teletape_engine.plans.lower.tracer import ARRAYS, Tracer, Untraceable, constant
-from teletape_engine.recording.cotangents import Arrays, Ct
+from teletape_engine.plans.lower.tracer import Tracer, Untraceable
+from teletape_engine.recording.cotangents import Algebra, Arrays, Operands
 from teletape_engine.recording.executor import Executor
-from teletape_engine.recording.provenance import LENGTH, Event, Record
+from teletape_engine.recording.memory import Memory
+from teletape_engine.recording.progress import Monitor
+from teletape_engine.recording.provenance import LENGTH, Event, Record, Records
 from teletape_engine.recording.values import Literal, Uid, Value, Variable, new_uid
-from teletape_engine.spec import DTYPES, DType, Spec, element
+from teletape_engine.spec import COMPLEX, DTYPES, DType, Spec, element
 
 #: Ops whose forward and rules do with a number exactly what they do with an array of one element of its dtype.
 _TAKES_NUMBERS: Final = frozenset(("add", "sub", "mul", "div"))
@@ -60,7 +62,6 @@ class StepLowering(Lowering):
     ) -> None:
         super().__init__(executor, taken)
         self.provenance, self.context = executor.provenance, executor.context
-        self.bare = _Cotangents(self)
         self._last_record = self.provenance.records[-1] if self.provenance.records else None
         self._constants = constants
         count = len(taken) + len(contents.tensors)
@@ -72,8 +73,7 @@ class StepLowering(Lowering):
         self.number_dtypes: dict[int, DType] = {}
         self.uses: list[tuple[int, Uid]] = []
         self.number_uids: dict[int, Uid] = {}
-        self._cts: dict[int, Value] = {}  # by identity, which holds: the values keep the arrays
-        self._rules: dict[tuple[int, int, tuple[bool, ...]], _Rule] = {}
+        self.bare: Algebra = _Cotangents(self)
 
     def records(self) -> tuple[Record, ...]:
         """The records of the commands, without those that depend on numbers."""
@@ -138,16 +138,28 @@ class StepLowering(Lowering):
         if position is None:
             return super().operand(bound, i, value)
         number = self._free[position]
-        if not isinstance(bound, _Rule) and self.arguments[number] is None:
-            dtype = bound.specs[i].dtype
-            if bound.op.name in _TAKES_NUMBERS and dtype in _DTYPES:
-                array = element(value.array, dtype, "the number")
-                self._take_free(position, Value(array, Spec.of((), dtype), new_uid()), dtype)
+        takes_numbers = bound.op.name in _TAKES_NUMBERS
+        if self.arguments[number] is None and takes_numbers and (dtype := bound.specs[i].dtype) in _DTYPES:
+            array = element(value.array, dtype, "the number")
+            self._take_free(position, Value(array, Spec.of((), dtype), new_uid()), dtype)
         placed = self.arguments[number]
-        if placed is None or (not isinstance(bound, _Rule) and bound.op.name not in _TAKES_NUMBERS):
+        if placed is None or not takes_numbers:
             self._fix(position)
             raise Untraceable("a number that may change")
         return self.tracer(placed)
+
+    def residual(self, value: Value | Literal, rules: Runtime) -> Any:
+        """What a rule gets for a value or number that a call took or gave."""
+        if value.__class__ is not Literal:
+            return Operand(rules, value)
+        position = self._free_position(value)
+        if position is None:
+            return value.array
+        placed = self.arguments[self._free[position]]
+        if placed is None:
+            self._fix(position)
+            return value.array
+        return Operand(rules, placed)
 
     def _expand(self, bound: Bound, inputs: Sequence[Any], where: Any) -> Any:
         """A composite takes numbers as they are."""
@@ -167,11 +179,12 @@ class StepLowering(Lowering):
         return result
 
     def run(self, bound: Bound, inputs: Sequence[Any]) -> Any:
-        """As of every lowering; a result without elements never changes."""
+        """As of every lowering; after complex scalars on a tape there is no plan."""
         result = super().run(bound, inputs)
-        for each in result if bound.selects else (result,):
-            if not each.spec.size:
-                self.tracers[each.uid] = self._constant(each)
+        if self.context.active:
+            values = (*inputs, *(result if bound.selects else (result,)))
+            if any(value.spec.dtype in COMPLEX and not value.spec.shape for value in values if value.uid is not None):
+                self.obstacle, self.bare = "NumPy rounds products of complex scalars unlike those of arrays", Arrays()
         return result
 
     def tracer(self, value: Value) -> Tracer:
@@ -180,12 +193,7 @@ class StepLowering(Lowering):
         if tracer is None:
             if not (self._constants and value.uid < self.first):
                 self.obstacle = self.obstacle or "a value from elsewhere"
-            tracer = self.tracers[value.uid] = self._constant(value)
-        return tracer
-
-    def _constant(self, value: Value) -> Tracer:
-        tracer = constant(self.instructions, value.array)
-        tracer.scalar = isinstance(value.array, np.generic)
+            tracer = super().tracer(value)
         return tracer
 
     def read(self, variable: Variable) -> Value:
@@ -211,121 +219,77 @@ class StepLowering(Lowering):
 
     # ------------------------------------------------------------------------------------------------------ gradients
     def ct(self, value: Any) -> Any:
-        """Its array, which is known from now on."""
-        ct = super().ct(value)
+        """An operand of the rules, or two."""
+        if not isinstance(self.bare, _Cotangents):
+            return super().ct(value)
+        rules = self.bare.runtime
         if isinstance(value, SlicesValue):
-            self.obstacle = "a sparse gradient"
-        elif self.obstacle is None:
-            known = self._cts.setdefault(id(ct), value)
-            if self.tracer(known).view.buffer is not self.tracer(value).view.buffer:
-                self.obstacle = "two arguments share an array"
-        return ct
+            return SparseGradient(Operand(rules, value.values), Operand(rules, value.indices), value.dense)
+        return Operand(rules, value)
 
     def answer(self, ct: Any, spec: Spec) -> Value | SlicesValue:
-        """Wraps the array, which a rule or a sum has given."""
-        result = super().answer(ct, spec)
-        known = self._cts.get(id(ct))
-        if known is None or isinstance(result, SlicesValue):
-            self.obstacle = self.obstacle or "a gradient from elsewhere"
-        elif self.obstacle is None:
-            tracer = self.tracer(known)
-            if result.array is not ct:
-                tracer = self._tracer(self._copied(tracer.view, layout_of(result.array)), result.array)
-            self.tracers[result.uid] = tracer
+        """The operand's value, as one of its own."""
+        if not isinstance(self.bare, _Cotangents):
+            return super().answer(ct, spec)
+        if isinstance(ct, SparseGradient):
+            self.obstacle = self.obstacle or "a sparse gradient"
+            return super().answer(SparseGradient(ct.values.value.array, ct.indices.value.array, ct.dense), spec)
+        value: Value = ct.value
+        result = super().answer(value.array, spec)
+        assert isinstance(result, Value)
+        tracer = self.tracer(value)
+        if result.array is not value.array:
+            tracer = self._tracer(self._copied(tracer.view, layout_of(result.array)), result.array)
+        self.tracers[result.uid] = tracer
         return result
 
-    def noted(self, rule: _Rule, inputs: Sequence[Any], array: Any) -> None:
-        """Notes what a rule has computed from cotangents, which are arrays, and values."""
-        if self.obstacle is not None:
-            return
-        if not isinstance(array, ARRAYS):
-            self.obstacle = "a sparse gradient"
-            return
-        try:
-            values = [value if isinstance(value, Value | Literal) else self._cts[id(value)] for value in inputs]
-            rule.spec = spec = Spec.of(tuple(array.shape), array.dtype)
-            tracer = self._lowered(rule, values, array)
-            if not spec.size:
-                tracer = constant(self.instructions, array)
-            if id(array) not in self._cts:
-                known = self._cts[id(array)] = Value(array, spec, new_uid())
-                self.tracers[known.uid] = tracer
-        except Exception as error:  # the pass goes on without a plan
-            self.obstacle = f"a rule: {type(error).__name__}: {error}"
 
-    def rule(self, plan: CallPlan, i: int, rule: BoundRule, present: tuple[bool, ...]) -> _Rule:
-        """The rule of an input of a call as what can be lowered; `present`: which of several cotangents there are."""
-        key = id(plan), i, present
+class _Rules(Lowering):
+    """Runs the ops of a gradient's rules, on the arrays and with the bits that bare rules have, and notes them.
 
-        def of_several(xp: Any, *values: Any) -> Any:
-            rest = iter(values)
-            return rule([next(rest) if is_there else None for is_there in present], tuple(rest))
+    Bare rules are neither priced nor recorded, and what is long in them is admitted by the call that they belong to.
 
-        known = self._rules.get(key)
-        if known is None:
-            forward = of_several if present else lambda xp, ct, *residuals: rule(ct, residuals)
-            known = self._rules[key] = _Rule(plan, forward, "a gradient's rule")
-        return known
-
-
-class _Rule(Bound):
-    """A computation that is no op, as `Lowering` takes calls.
-
-    Attributes:
-        origin: The plan that has the rule: it stays alive.
+    Args:
+        batch: The lowering of the batch, whose instructions these are.
     """
 
-    __slots__ = ("origin",)
+    def __init__(self, batch: StepLowering) -> None:
+        self._batch = batch
+        super().__init__(batch, ())
+        self.memory, self._monitor = Memory(None, lambda: 0), Monitor()
+        self.provenance.records = Records(maxlen=0)
+        self.instructions, self.tracers = batch.instructions, batch.tracers
 
-    def __init__(self, plan: CallPlan | None, forward: Callable[..., Any], name: str) -> None:
-        self.origin, self.forward, self.name = plan, forward, name
-        self.lowered = {}
-        self.op = _NO_OP  # type: ignore[assignment]  # only its `views` is read
-        self.work = self.blocks = None
+    @property
+    def obstacle(self) -> str | None:
+        """That of the batch."""
+        return self._batch.obstacle
+
+    @obstacle.setter
+    def obstacle(self, why: str | None) -> None:
+        self._batch.obstacle = why
+
+    def tracer(self, value: Value) -> Tracer:
+        """As of the batch."""
+        return self._batch.tracer(value)
+
+    def constant(self, array: np.ndarray[Any, Any]) -> Value:
+        """What a rule adds of its own never changes."""
+        value = super().constant(array)
+        self.tracers[value.uid] = self._constant(value)
+        return value
+
+    def _compact(self, array: Any) -> Any:
+        return array
 
 
-class _NoOp:
-    """In the place of the op of a rule."""
+class _Cotangents(Operands):
+    """Operands whose ops a batch notes; a number of the batch that may change is one too."""
 
-    name = "a rule"
-    views = False
-    dynamic = False
-
-
-_NO_OP: Final = _NoOp()
-
-
-class _Cotangents(Arrays):
-    """Bare arrays; what is computed is noted too."""
-
-    def __init__(self, lowering: StepLowering) -> None:
-        self._lowering = lowering
-        self._sums: dict[Spec, _Rule] = {}
-        self.rules = self._noted_rules
+    def __init__(self, batch: StepLowering) -> None:
+        super().__init__(_Rules(batch))
+        self._batch = batch
 
     def open(self, residuals: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The values: rules open them."""
-        return residuals
-
-    def add(self, a: Ct, b: Ct) -> Ct:
-        """Sums."""
-        result = super().add(a, b)
-        if isinstance(result, ARRAYS):
-            spec = Spec.of(tuple(result.shape), result.dtype)
-            rule = self._sums.get(spec)
-            if rule is None:
-                rule = self._sums[spec] = _Rule(None, lambda xp, a, b: a + b, "a sum of cotangents")
-            self._lowering.noted(rule, (a, b), result)
-        return result
-
-    def _noted_rules(self, plan: CallPlan) -> Sequence[tuple[int, BoundRule]]:
-        return [(i, partial(self._run, plan, i, rule)) for i, rule in plan.rules]
-
-    def _run(self, plan: CallPlan, i: int, rule: BoundRule, ct: Ct, residuals: tuple[Any, ...]) -> Ct:
-        result = rule(ct, super().open(residuals))
-        lowering = self._lowering
-        cts = ct if ct.__class__ is list else ()
-        present = tuple([part is not None for part in cts])
-        inputs = (*[part for part in cts if part is not None], *residuals) if present else (ct, *residuals)
-        lowering.noted(lowering.rule(plan, i, rule, present), inputs, result)
-        return result
+        """Operands, and numbers that never change."""
+        return tuple([self._batch.residual(value, self.runtime) for value in residuals])

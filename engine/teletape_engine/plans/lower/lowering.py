@@ -91,13 +91,15 @@ class Lowering(Executor):
         return Recorder.apply(self, op, inputs, attrs, where)
 
     def run(self, bound: Bound, inputs: Sequence[Any]) -> Any:
-        """Computes the call, and notes it."""
+        """Computes the call, and notes it; a result without elements never changes."""
         result = super().run(bound, inputs)
         self._admit(bound)
         if self.obstacle is None:
             try:
                 if bound.selects:
                     self._lower_several(bound, inputs, result)
+                elif not result.spec.size:
+                    self.tracers[result.uid] = self._constant(result)
                 else:
                     self.tracers[result.uid] = self._lowered(bound, inputs, result.array)
             except Exception as error:  # the call goes on without a plan: no memory left, say
@@ -149,8 +151,12 @@ class Lowering(Executor):
         """The tracer of a value."""
         tracer = self.tracers.get(value.uid)
         if tracer is None:
-            tracer = self.tracers[value.uid] = constant(self.instructions, value.array)
-            tracer.scalar = isinstance(value.array, np.generic)
+            tracer = self.tracers[value.uid] = self._constant(value)
+        return tracer
+
+    def _constant(self, value: Value) -> Tracer:
+        tracer = constant(self.instructions, value.array)
+        tracer.scalar = isinstance(value.array, np.generic)
         return tracer
 
     def operand(self, bound: Bound, i: int, value: Any) -> Any:
