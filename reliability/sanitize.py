@@ -31,7 +31,7 @@ OUTSIDE = """
 import ctypes, numpy as np
 from teletape_engine.plans.run.c.loaded import LIBRARY_LOADED
 from teletape_engine.plans.run.c.records import HEAD, PROGRAM, STAGE
-from teletape_engine.plans.ir.instructions import address
+from teletape_engine.plans.ir.buffers import address
 argument, target = np.ones(8), np.ones(1)
 stage, program = np.zeros(1, STAGE), np.zeros(1, PROGRAM)
 stage[0] = 0, 0, 64, address(target)
@@ -43,7 +43,7 @@ RACE = """
 import ctypes, threading, numpy as np
 from teletape_engine.plans.run.c.loaded import LIBRARY_LOADED
 from teletape_engine.plans.run.c.records import HEAD, PROGRAM, STAGE
-from teletape_engine.plans.ir.instructions import address
+from teletape_engine.plans.ir.buffers import address
 argument, target = np.ones(1 << 16), np.ones(1 << 16)
 stage, program = np.zeros(1, STAGE), np.zeros(1, PROGRAM)
 stage[0] = 0, 0, argument.nbytes, address(target)

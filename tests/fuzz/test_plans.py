@@ -5,8 +5,8 @@ import pytest
 
 from fuzz.plans import Plans
 from fuzz.target import Finding, run
+from teletape_engine.plans.ir import instructions
 from teletape_engine.plans.run import plan
-from teletape_engine.plans.run import python as walk
 
 
 def test_random_functions_give_the_same_bytes_as_plans():
@@ -17,7 +17,7 @@ def test_random_functions_give_the_same_bytes_as_plans():
 
 def test_another_result_is_found(monkeypatch):
     monkeypatch.setattr(plan, "LIBRARY_LOADED", None)
-    monkeypatch.setattr(walk, "_copy", lambda source, output: np.copyto(output, 7))
+    monkeypatch.setattr(instructions, "_copy", lambda source, output: np.copyto(output, 7))
     case = {"dtype": "float32", "shape": [3, 4], "seed": 1, "steps": [[19, 0, None], [22, 0, None]]}
     with pytest.raises(Finding, match="another result"):
         Plans().check(case)

@@ -11,8 +11,8 @@ import numpy as np
 from teletape_engine.errors import CancelledError, InternalError
 from teletape_engine.plans.gpu.lowering import DeviceLowering
 from teletape_engine.plans.gpu.plan import DevicePlan
+from teletape_engine.plans.ir.buffers import Unplaceable, same_numbers
 from teletape_engine.plans.ir.forwards import Diverged
-from teletape_engine.plans.ir.instructions import Unplaceable, same_numbers
 from teletape_engine.plans.lower.foreseen import Foreseen
 from teletape_engine.plans.lower.lowering import Lowering
 from teletape_engine.plans.policy import POLICY

@@ -15,7 +15,7 @@ from teletape_engine.catalogue.binding import bind
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.errors import InternalError, ResourceExhaustedError
 from teletape_engine.plans.cache import Plans, key_of, plannable
-from teletape_engine.plans.ir.instructions import Unplaceable
+from teletape_engine.plans.ir.buffers import Unplaceable
 from teletape_engine.plans.lower.lowering import Lowering
 from teletape_engine.plans.policy import POLICY
 from teletape_engine.plans.run.c.loaded import LIBRARY_LOADED

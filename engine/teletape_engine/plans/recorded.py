@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple, Protocol
 from teletape_engine import object_bytes
 from teletape_engine.errors import CancelledError
 from teletape_engine.plans.cache import MOST_FAILURES, Plans, compare, key_of, plannable, poisoned
-from teletape_engine.plans.ir.instructions import Unplaceable
+from teletape_engine.plans.ir.buffers import Unplaceable
 from teletape_engine.plans.lower.lowering import Lowering
 from teletape_engine.plans.policy import POLICY
 from teletape_engine.plans.run.plan import Plan

@@ -16,7 +16,7 @@ from teletape_engine.catalogue.binding import Bound, TapeCall
 from teletape_engine.catalogue.operand import Operand, Runtime
 from teletape_engine.catalogue.slices import SlicesValue, SparseGradient
 from teletape_engine.commands import Contents
-from teletape_engine.plans.ir.instructions import Buffer, View, layout_of
+from teletape_engine.plans.ir.buffers import Buffer, View, layout_of
 from teletape_engine.plans.lower.lowering import Lowering
 from teletape_engine.plans.lower.numpy_functions import Namespace
 from teletape_engine.plans.lower.tracer import Tracer, Untraceable

@@ -14,7 +14,7 @@ from teletape_engine.commands.structure import NUMBERS
 from teletape_engine.errors import InternalError
 from teletape_engine.functions.function import Function
 from teletape_engine.plans.cache import plannable
-from teletape_engine.plans.ir.instructions import Unplaceable, same_layout, same_numbers
+from teletape_engine.plans.ir.buffers import Unplaceable, same_layout, same_numbers
 from teletape_engine.plans.lower.tracer import Untraceable
 from teletape_engine.plans.policy import POLICY
 from teletape_engine.plans.run.plan import Plan

@@ -10,7 +10,7 @@ from teletape_engine.commands import Call
 from teletape_engine.functions.compile import compile_function
 from teletape_engine.ops.convolution import direct
 from teletape_engine.ops.convolution.windows import windows
-from teletape_engine.plans.ir.instructions import KERNEL
+from teletape_engine.plans.ir.instructions import KernelCall
 from teletape_engine.plans.policy import POLICY, Policy
 from teletape_engine.plans.run.c import loaded
 
@@ -204,7 +204,7 @@ def test_a_plan_calls_the_kernels(mode, monkeypatch):
     results = [function.run(recorder, [recorder.constant(a) for a in arguments])[0].array for _ in range(4)]
     assert all(result.tobytes() == results[0].tobytes() for result in results)
     (plan,) = function.plans._plans.values()
-    assert [instruction.kind for instruction in plan.instructions] == [KERNEL, KERNEL]
+    assert [type(instruction) for instruction in plan.instructions] == [KernelCall, KernelCall]
     if mode == "on" and loaded.LIBRARY_LOADED is not None:
         assert plan._idle[0].bare  # no call from Python
 

@@ -16,7 +16,8 @@ from teletape_engine.catalogue.operand import Operand
 from teletape_engine.catalogue.slices import SparseGradient
 from teletape_engine.errors import InternalError, TeletapeError
 from teletape_engine.plans.cache import Plans
-from teletape_engine.plans.ir.instructions import same_layout
+from teletape_engine.plans.ir.buffers import same_layout
+from teletape_engine.plans.ir.instructions import PythonCall
 from teletape_engine.plans.lower.foreseen import Foreseen, Unforeseen
 from teletape_engine.plans.policy import POLICY, Policy
 from teletape_engine.plans.run.c import loaded
@@ -134,7 +135,7 @@ def test_plans_of_every_op(walk, layouts, dtype):
                 plan = planned(lambda r, a, op=op, attrs=attrs: [r.apply(op, a, attrs)], recorder, operands)
                 if plan is not None:
                     total.add(name)
-                    if all(instruction.kind != "python" for instruction in plan.instructions):
+                    if not any(isinstance(each, PythonCall) for each in plan.instructions):
                         lowered.add(name)
                 if op.expand is None and op.registered and not op.dynamic:
                     backward(bound, recorder, operands, result)
@@ -149,7 +150,7 @@ def is_foreseen(op, recorder, operands, attrs, array):
         result = lowering.apply(op, operands, attrs)
     except (TeletapeError, Unforeseen):
         return False
-    if any(instruction.kind == "python" for instruction in lowering.instructions):
+    if any(isinstance(instruction, PythonCall) for instruction in lowering.instructions):
         return False
     tracer = lowering.tracer(result)
     assert same_layout(tracer.layout, array), (op.name, attrs, tracer.strides, array.strides)

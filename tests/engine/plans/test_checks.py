@@ -11,14 +11,14 @@ from teletape_engine.commands import Assign, Call, Scan
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.functions.compile import compile_function
 from teletape_engine.functions.function import RUNNERS
-from teletape_engine.plans.ir.instructions import address
+from teletape_engine.plans.ir.buffers import address
+from teletape_engine.plans.ir.instructions import PythonCall, Refused, Take, TruthCheck
 from teletape_engine.plans.policy import POLICY, Policy
 from teletape_engine.plans.run.c import loaded
-from teletape_engine.plans.run.c.records import Take
+from teletape_engine.plans.run.c.records import CONTEXTS
 from teletape_engine.plans.run.loops.loop import Loop
 from teletape_engine.plans.run.machine import LoopFailed
 from teletape_engine.plans.run.plan import Plan
-from teletape_engine.plans.run.python import Refused
 from teletape_engine.recording.values import Variable
 
 X = np.linspace(-1, 1, 12, dtype=np.float32).reshape(4, 3)
@@ -83,9 +83,9 @@ def test_a_check_is_an_instruction_and_its_error_the_interpreters(policy, case):
     function, context = compile_function(("v", "i"), steps, ("r",)), executor()
     planned = [outcome(function, context, indices) for indices in (right, right, right, wrong, right)]
     plan = plan_of(function)
-    kinds = [instruction.kind for instruction in plan.instructions]
-    assert "check" in kinds
-    assert "python" not in kinds
+    kinds = [type(instruction) for instruction in plan.instructions]
+    assert TruthCheck in kinds
+    assert PythonCall not in kinds
     policy.enabled = False
     stepwise = [outcome(function, context, indices) for indices in (right, wrong)]
     assert planned[0] == planned[1] == planned[2] == planned[4] == stepwise[0]
@@ -110,9 +110,9 @@ def test_the_check_of_a_result_that_nothing_needs_stays(policy):
     x = context.constant(X)
     for _ in range(3):
         function.run(context, [x, context.constant(np.array([0, 3]))])
-    kinds = [instruction.kind for instruction in plan_of(function).instructions]
-    assert "check" in kinds
-    assert "take" not in kinds
+    kinds = [type(instruction) for instruction in plan_of(function).instructions]
+    assert TruthCheck in kinds
+    assert Take not in kinds
     with pytest.raises(InvalidArgumentError, match=r"indices\[1\] = 4 is not in \[0, 4\)"):
         function.run(context, [x, context.constant(np.array([0, 4]))])
 
@@ -149,8 +149,9 @@ def test_a_loop_ends_at_the_iteration_whose_values_are_refused(monkeypatch):
 def test_elements_outside_are_not_read(index):
     take = ctypes.CDLL(str(loaded.LIBRARY)).take
     take.argtypes = (ctypes.c_void_p,) * 5
-    geometry, output, indices = Take(1, 4, 2, 12, 0, 8), np.zeros((2, 3), "f4"), np.array([3, index])
+    geometry = np.array([(1, 4, 2, 12, 0, 8)], CONTEXTS["take_t"])
+    output, indices = np.zeros((2, 3), "f4"), np.array([3, index])
     data = (ctypes.c_void_p * 4)(address(X), address(indices), address(output), 0)
-    assert take(ctypes.addressof(geometry), data, None, None, None) == -1
+    assert take(address(geometry), data, None, None, None) == -1
     assert output[0].tobytes() == X[3].tobytes()
     assert not output[1].any()

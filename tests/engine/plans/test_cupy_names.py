@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import substitute
 
-from teletape_engine.plans.gpu import machine
 from teletape_engine.plans.gpu.codes import _CODES, code_of
+from teletape_engine.plans.ir import instructions
 
 pytestmark = pytest.mark.cupy
 
@@ -70,7 +70,7 @@ def test_arrays_and_pointers_have_what_machines_use(cupy):
     assert hasattr(cupy.cuda.MemoryPointer, "__add__")
     assert isinstance(cupy.cuda.runtime.streamCaptureModeThreadLocal, int)
     assert issubclass(cupy.cuda.memory.OutOfMemoryError, MemoryError)
-    assert all(hasattr(cupy, name) for name in machine._REDUCTIONS.values())
+    assert all(hasattr(cupy, name) for name in instructions._REDUCING.values())
 
 
 def test_the_substitute_has_the_parameters_of_cupy(cupy):

@@ -19,6 +19,7 @@ from teletape_engine.plans.cache import Plans
 from teletape_engine.plans.gpu.launches import Launch
 from teletape_engine.plans.gpu.machine import CallSegment
 from teletape_engine.plans.gpu.plan import DevicePlan
+from teletape_engine.plans.ir.instructions import MatrixProduct, PythonCall
 from teletape_engine.plans.policy import POLICY, Policy
 from teletape_engine.recording.executor import Executor
 from teletape_engine.recording.memory import Memory
@@ -219,8 +220,8 @@ def test_matrix_products_are_called_between_graphs(device, plans):
     expected = np.maximum(X @ w + 1, 0)
     np.testing.assert_allclose(hidden, expected, rtol=1e-6)
     np.testing.assert_allclose(loss, np.mean(np.tanh(expected @ w) ** 2), rtol=1e-6)
-    kinds = [step.structure.mode if isinstance(step, Launch) else step.kind for step in plans[0].steps]
-    assert [kind for kind in kinds if kind in ("matmul", "python")] == ["matmul", "matmul"]
+    kinds = [step.structure.mode if isinstance(step, Launch) else type(step) for step in plans[0].steps]
+    assert [kind for kind in kinds if kind in (MatrixProduct, PythonCall)] == [MatrixProduct, MatrixProduct]
 
 
 def test_the_second_run_captures_and_later_ones_launch_the_graph(device, plans):

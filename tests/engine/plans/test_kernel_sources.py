@@ -13,7 +13,8 @@ from teletape_engine.plans.gpu.codes import _CODES, PRELUDE, code_of
 from teletape_engine.plans.gpu.launches import launches_of
 from teletape_engine.plans.gpu.machine import DeviceMachine, Layout
 from teletape_engine.plans.gpu.source import NAME, Kernels, source_of
-from teletape_engine.plans.ir.instructions import COPY, REDUCE, SELECT, UFUNC, Buffer, Instruction, View
+from teletape_engine.plans.ir.buffers import Buffer, View
+from teletape_engine.plans.ir.instructions import Choice, Copy, Reduction, UfuncCall
 
 needs_compiler = pytest.mark.skipif(shutil.which("g++") is None, reason="no C++ compiler (g++)")
 ARCHITECTURES = ("80", "90")
@@ -33,20 +34,20 @@ class Program:
         layout = np.empty(shape, dtype, order)
         self.views.append(View(Buffer(layout), layout))
         views = tuple([self.views[at] if isinstance(at, int) else at for at in inputs])
-        self.instructions.append(Instruction(kind, function, views, self.views[-1], extra))
+        self.instructions.append(kind(views, self.views[-1], function, extra))
         return len(self.views) - 1
 
     def ufunc(self, function, *inputs):
         views = [self.views[at] if isinstance(at, int) else at for at in inputs]
         layouts = [view.layout for view in views]
         dtype = function.resolve_dtypes((*[layout.dtype for layout in layouts], None))[-1]
-        return self.note(UFUNC, function, inputs, np.broadcast_shapes(*[x.shape for x in layouts]), dtype)
+        return self.note(UfuncCall, function, inputs, np.broadcast_shapes(*[x.shape for x in layouts]), dtype)
 
     def reduction(self, function, at, axes, dtype=None):
         layout = self.views[at].layout
         shape = [n for axis, n in enumerate(layout.shape) if axis not in axes]
         dtype = np.dtype(dtype or layout.dtype)
-        return self.note(REDUCE, function, (at,), shape, dtype, (axes, dtype))
+        return self.note(Reduction, function, (at,), shape, dtype, (axes, dtype))
 
     def launches(self, *results):
         """The kernels; if no results are named, all that is computed is one."""
@@ -72,8 +73,8 @@ def arithmetic(dtype, rows=5):
     y = program.ufunc(np.maximum, y, 0)
     program.ufunc(np.minimum if dtype == "int32" else np.true_divide, y, number(np.array(3, dtype)))
     positive = program.ufunc(np.greater, 0, number(np.array(0, dtype)))
-    program.note(SELECT, None, (positive, y, 0), (rows, 70), dtype, order="F")
-    program.note(COPY, None, (positive,), (rows, 70), dtype)
+    program.note(Choice, None, (positive, y, 0), (rows, 70), dtype, order="F")
+    program.note(Copy, None, (positive,), (rows, 70), dtype)
     return program
 
 

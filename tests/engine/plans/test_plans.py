@@ -13,10 +13,10 @@ from teletape_engine.commands import Assign, Call, CallFunction, Map, ValueAndGr
 from teletape_engine.errors import CancelledError, InvalidArgumentError
 from teletape_engine.functions.compile import compile_function
 from teletape_engine.plans import cache
+from teletape_engine.plans.ir import instructions
+from teletape_engine.plans.ir.buffers import same_numbers
 from teletape_engine.plans.ir.forwards import Diverged
-from teletape_engine.plans.ir.instructions import same_numbers
 from teletape_engine.plans.policy import POLICY, Policy
-from teletape_engine.plans.run import python as walk
 from teletape_engine.plans.run.plan import Plan
 from teletape_engine.recording.executor import Executor
 from teletape_engine.recording.memory import Memory
@@ -353,7 +353,7 @@ def test_a_forward_that_gives_another_layout_ends_its_plan(policy, runs, monkeyp
 
         return step
 
-    monkeypatch.setattr(walk, "python_step", diverging)
+    monkeypatch.setattr(instructions, "python_step", diverging)
     function, context = compile_function(("x",), (Call("cumsum", ("x",), ("c",), {"axis": 0}),), ("c",)), executor()
     x = context.constant(np.ones((3, 4), np.float32))
     for _ in range(5):

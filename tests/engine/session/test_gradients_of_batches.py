@@ -14,7 +14,7 @@ from teletape_engine.commands import Call, Constant, Contents, Fetch, Gradient, 
 from teletape_engine.derivatives.gradient import gradient
 from teletape_engine.derivatives.query import GradientQuery
 from teletape_engine.errors import TeletapeError
-from teletape_engine.plans.ir.instructions import same_layout, same_numbers
+from teletape_engine.plans.ir.buffers import same_layout, same_numbers
 from teletape_engine.plans.policy import POLICY, Policy
 from teletape_engine.recording.tape import Tape
 from teletape_engine.recording.values import Literal

@@ -6,7 +6,8 @@ from collections.abc import Collection, Sequence
 from typing import Any, Final, NamedTuple
 
 from teletape_engine.plans.gpu.codes import STORED, accumulated, code_of, combining
-from teletape_engine.plans.ir.instructions import COPY, PYTHON, REDUCE, SELECT, UFUNC, Buffer, Instruction, View
+from teletape_engine.plans.ir.buffers import Buffer, View
+from teletape_engine.plans.ir.instructions import Instruction, Reduction
 
 _MOST_MEMBERS: Final = 64  #: Of a chain: each holds a register.
 _MOST_VIEWS: Final = 48  #: Of a chain, at the most: of an operand a kernel has several parameters.
@@ -99,7 +100,7 @@ def nodes_of(instructions: Sequence[Instruction], results: Collection[Buffer]) -
     writers: dict[Buffer, int] = {}  # the last node that writes a buffer
     readers: dict[Buffer, int] = {}
     for instruction in instructions:
-        if not instruction.output.layout.size and instruction.kind is not PYTHON:
+        if instruction.is_empty:
             continue
         form = form_of(instruction)
         if form is None:
@@ -172,22 +173,17 @@ def reads_of(node: Node) -> set[Buffer]:
 
 def form_of(instruction: Instruction) -> ChainMember | None:
     """The instruction as a member of a chain; None: CuPy does it."""
-    kind, output = instruction.kind, instruction.output
-    views = (*instruction.inputs, output)
+    views, output = instruction.views, instruction.output
     if not all(_is_addressable(view) for view in views):
         return None
     if any(view.buffer is output.buffer and not same_view(view, output) for view in instruction.inputs):
         return None  # each element would be read before or after it is written
     chars = tuple([view.layout.dtype.char for view in views])
     shape = output.layout.shape
-    if kind is UFUNC:
-        name = instruction.function.__name__  # type: ignore[union-attr]  # a ufunc
+    name = instruction.device_code
+    if name is not None:
         return ChainMember(name, shape) if code_of(name, chars) is not None else None
-    if kind is COPY:
-        return ChainMember("copy", shape) if code_of("copy", chars) is not None else None
-    if kind is SELECT:
-        return ChainMember("select", shape) if code_of("select", chars) is not None else None
-    if kind is REDUCE:
+    if isinstance(instruction, Reduction):
         axes: tuple[int, ...] = instruction.extra[0]
         reducing, char = combining(instruction.function), accumulated(chars[-1])
         known = reducing is not None and code_of(reducing, (char,) * 3) and code_of("copy", (chars[0], char))

@@ -10,7 +10,8 @@ import numpy as np
 from teletape_engine.plans.gpu.chains import Chain, ChainMember, same_view
 from teletape_engine.plans.gpu.codes import accumulated
 from teletape_engine.plans.gpu.source import COLUMNS, MAP, ROWS, THREADS, KernelOperand, KernelStructure, Line, Total
-from teletape_engine.plans.ir.instructions import REDUCE, Buffer, Instruction, View, unbacked
+from teletape_engine.plans.ir.buffers import Buffer, View, unbacked
+from teletape_engine.plans.ir.instructions import Instruction, Reduction
 
 _MOST_BLOCKS: Final = 4096  #: Of a kernel whose threads compute several elements each.
 _SHORT_INDEX: Final = 1 << 30  #: Elements and steps up to which indices have 32 bits.
@@ -55,7 +56,7 @@ def launches_of(chain: Chain) -> list[Launch]:
         axes = (partial.layout.ndim - 1,)
         final = Chain(partial.layout.shape)
         ufunc = getattr(np, name)
-        instruction = Instruction(REDUCE, ufunc, (partial,), output, (axes, None))
+        instruction = Reduction((partial,), output, ufunc, (axes, None))
         form = ChainMember(name, partial.layout.shape, axes)
         final.append(instruction, form)
         final.stored = {output.buffer}

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from teletape_engine.catalogue.binding import Bound
-from teletape_engine.plans.ir.instructions import Buffer, View
+from teletape_engine.plans.ir.buffers import Buffer, View
 from teletape_engine.plans.lower.lowering import Lowering
 from teletape_engine.plans.lower.numpy_functions import Namespace
 from teletape_engine.plans.lower.templates import template_of

@@ -8,42 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from teletape_engine.plans.gpu.chains import same_view
 from teletape_engine.plans.gpu.launches import Launch
 from teletape_engine.plans.gpu.source import THREADS, Kernels
+from teletape_engine.plans.ir.buffers import Buffer, View, span
 from teletape_engine.plans.ir.forwards import Diverged
 from teletape_engine.plans.ir.instructions import (
-    CHECK,
-    COPY,
-    MATMUL,
-    PYTHON,
-    REDUCE,
-    SELECT,
-    TAKE,
-    UFUNC,
-    Buffer,
     Instruction,
-    TakeGeometry,
-    View,
-    span,
 )
-from teletape_engine.plans.run.python import Refused
-from teletape_engine.recording.values import Literal
 
 #: What a machine runs, in order.
 Step = Launch | Instruction
-_REDUCTIONS: Final = {
-    np.add: "sum",
-    np.multiply: "prod",
-    np.maximum: "max",
-    np.minimum: "min",
-    np.logical_or: "any",
-    np.logical_and: "all",
-}
 
 
 class Layout(NamedTuple):
@@ -184,77 +163,20 @@ class DeviceMachine:
 
     def _call(self, instruction: Instruction) -> Callable[[], Any]:
         """What does an instruction; see `is_capturable`."""
-        xp, kind, function = self._xp, instruction.kind, instruction.function
         inputs, output = [self._array(view) for view in instruction.inputs], self._array(instruction.output)
-        if kind is UFUNC:
-            return partial(getattr(xp, function.__name__), *inputs, out=output)  # type: ignore[union-attr]  # a ufunc
-        if kind is MATMUL:
-            return partial(xp.matmul, *inputs, out=output)
-        if kind is COPY:
-            return partial(xp.copyto, output, *inputs, casting="unsafe")
-        if kind is SELECT:
-            return lambda: xp.copyto(output, xp.where(*inputs))
-        if kind is REDUCE:
-            axes, dtype = instruction.extra
-            reduce = getattr(xp, _REDUCTIONS[function])  # type: ignore[index]  # a ufunc
-            wanted = {"dtype": dtype} if function in (np.add, np.multiply) else {}
-            return lambda: xp.copyto(output, reduce(*inputs, axis=axes, **wanted))
-        if kind is CHECK:
-            return partial(_check, *inputs)
-        if kind is TAKE:
-            return partial(_take, xp, instruction.extra, inputs, output)
-        if kind is PYTHON:
-            assert function is not None
-            return partial(_run_python, xp, function, instruction.extra[0], inputs, output)
-        raise ValueError(f"{kind} is not for a GPU")
-
-
-def _run_python(
-    xp: Any, forward: Callable[..., Any], pattern: Sequence[Any], inputs: Sequence[Any], output: Any
-) -> None:
-    """Calls a forward function, and leaves its result in memory that exists.
-
-    Raises:
-        Diverged: It gives another shape or dtype than when the plan was built.
-    """
-    arrays = iter(inputs)
-    result = forward(xp, *[entry.array if entry.__class__ is Literal else next(arrays) for entry in pattern])
-    if result.shape != output.shape or result.dtype != output.dtype:
-        raise Diverged
-    xp.copyto(output, result)
-
-
-def _check(condition: Any) -> None:
-    """Waits for the condition.
-
-    Raises:
-        Refused: It is not true everywhere.
-    """
-    if not bool(condition.all()):
-        raise Refused
-
-
-def _take(xp: Any, geometry: TakeGeometry, inputs: Sequence[Any], output: Any) -> None:
-    """Takes elements at indices that were checked before."""
-    x, indices = inputs
-    x = x.reshape((geometry.outer, geometry.length, -1))
-    if geometry.own:
-        taken = xp.take_along_axis(x[..., 0], indices.reshape((geometry.outer, geometry.picked)), axis=-1)
-    else:
-        taken = xp.take(x, indices.reshape(-1), axis=1)
-    xp.copyto(output, taken.reshape(output.shape))
+        return instruction.device_call(self._xp, inputs, output)
 
 
 def views_of(step: Step) -> Sequence[View]:
     """The views that a step reads and writes."""
-    return step.views if isinstance(step, Launch) else (*step.inputs, step.output)
+    return step.views
 
 
 def is_capturable(step: Step) -> bool:
     """Whether a step may be a part of a CUDA graph: it allocates nothing, and waits for nothing."""
     if isinstance(step, Launch):
         return True
-    if step.kind is not UFUNC and step.kind is not COPY:
+    if not step.capturable:
         return False
     output = step.output  # CuPy copies an input that overlaps the result
     return all(view.buffer is not output.buffer or same_view(view, output) for view in step.inputs)

@@ -9,9 +9,9 @@ from teletape_engine.plans.gpu.chains import Chain, nodes_of
 from teletape_engine.plans.gpu.launches import launches_of
 from teletape_engine.plans.gpu.machine import DeviceMachine, Layout, Step, views_of
 from teletape_engine.plans.gpu.source import Kernels
+from teletape_engine.plans.ir.buffers import Buffer, Unplaceable, span
 from teletape_engine.plans.ir.fitting import ALIGNMENT, Block, fit
 from teletape_engine.plans.ir.forwards import Diverged
-from teletape_engine.plans.ir.instructions import Buffer, Unplaceable, span
 from teletape_engine.plans.run.plan import Plan
 from teletape_engine.plans.session_plans import SessionPlans
 from teletape_engine.recording.executor import Executor

@@ -7,8 +7,9 @@ from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
+from teletape_engine.plans.ir.buffers import Buffer, View, span, unbacked
 from teletape_engine.plans.ir.fitting import ALIGNMENT, Block, fit
-from teletape_engine.plans.ir.instructions import CHECK, FILL, PYTHON, UFUNC, Buffer, Instruction, View, span, unbacked
+from teletape_engine.plans.ir.instructions import Fill, Instruction
 
 
 class TiledPart(Protocol):
@@ -48,7 +49,7 @@ def live(instructions: Sequence[Instruction], results: Collection[Buffer]) -> li
     """The instructions that a result needs, and those that may refuse the values: checks, and forward functions."""
     needed, used = set(results), []
     for instruction in reversed(instructions):
-        if instruction.kind in (PYTHON, CHECK) or instruction.output.buffer in needed:
+        if instruction.refuses or instruction.output.buffer in needed:
             needed.update([view.buffer for view in instruction.inputs])
             used.append(instruction)
     return used[::-1]
@@ -154,7 +155,7 @@ def steps_of(
             if number not in inside or number in ends:
                 for buffer in dict.fromkeys(waiting):
                     layout = unbacked(np.empty(span(buffer.layout), np.uint8))
-                    steps.append(Instruction(FILL, None, (), View(buffer, layout)))
+                    steps.append(Fill((), View(buffer, layout)))
                 waiting = []
     return steps
 
@@ -165,7 +166,7 @@ def _replaceable(instruction: Instruction, dying: dict[Buffer, View]) -> Buffer 
     None of complex numbers: in place NumPy multiplies them by another loop, which rounds differently.
     """
     output = instruction.output.layout
-    if instruction.kind is not UFUNC or not instruction.output.whole or output.dtype.kind == "c":
+    if not instruction.in_place or not instruction.output.whole or output.dtype.kind == "c":
         return None
     for buffer in dying:
         views = [view for view in instruction.inputs if view.buffer is buffer]

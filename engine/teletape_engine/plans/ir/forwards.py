@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from teletape_engine.plans.ir.buffers import same_layout, span
 from teletape_engine.plans.ir.fitting import ALIGNMENT
-from teletape_engine.plans.ir.instructions import same_layout, span
 from teletape_engine.recording.values import Literal
 
 

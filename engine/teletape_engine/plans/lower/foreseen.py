@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from teletape_engine.catalogue.binding import Bound
-from teletape_engine.plans.ir.instructions import Buffer, View, unbacked
+from teletape_engine.plans.ir.buffers import Buffer, View, unbacked
 from teletape_engine.plans.lower.lowering import Lowering
 from teletape_engine.plans.lower.templates import template_of
 from teletape_engine.plans.lower.tracer import Tracer

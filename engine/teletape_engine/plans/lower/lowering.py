@@ -14,17 +14,9 @@ import numpy as np
 from teletape_engine.catalogue.attributes import NO_ATTRS, Attrs
 from teletape_engine.catalogue.binding import Bound
 from teletape_engine.catalogue.op import Op
+from teletape_engine.plans.ir.buffers import Buffer, View, layout_of, same_layout, unbacked
 from teletape_engine.plans.ir.forwards import SideBySide
-from teletape_engine.plans.ir.instructions import (
-    COPY,
-    PYTHON,
-    Buffer,
-    Instruction,
-    View,
-    layout_of,
-    same_layout,
-    unbacked,
-)
+from teletape_engine.plans.ir.instructions import Copy, Instruction, PythonCall
 from teletape_engine.plans.lower.numpy_functions import Namespace
 from teletape_engine.plans.lower.templates import Template, template_of
 from teletape_engine.plans.lower.tracer import Tracer, constant
@@ -206,7 +198,7 @@ class Lowering(Executor):
         )
         output = View(Buffer(layout), layout)
         views = tuple([argument.view for argument in arguments if argument.__class__ is Tracer])
-        self.instructions.append(Instruction(PYTHON, forward or bound.forward, views, output, (pattern, foreseen)))
+        self.instructions.append(PythonCall(views, output, forward or bound.forward, (pattern, foreseen)))
         return output
 
     def _placed(self, template: Template, tracers: Sequence[Tracer]) -> View:
@@ -226,14 +218,13 @@ class Lowering(Executor):
 
         note = self.instructions.append
         for each in template.instructions:
-            inputs = tuple([place(view) for view in each.inputs])
-            note(Instruction(each.kind, each.function, inputs, place(each.output), each.extra, each))
+            note(each.on(tuple([place(view) for view in each.inputs]), place(each.output)))
         return place(template.result)
 
     def _copied(self, view: View, layout: Any = None) -> View:
         layout = unbacked(np.empty_like(view.layout, order="C")) if layout is None else layout
         output = View(Buffer(layout), layout)
-        self.instructions.append(Instruction(COPY, None, (view,), output))
+        self.instructions.append(Copy((view,), output))
         return output
 
 

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from teletape_engine.arrays.kernels import LibraryKernel
-from teletape_engine.plans.ir.instructions import CHARS, KERNEL, SELECT, Instruction
+from teletape_engine.plans.ir.buffers import CHARS
+from teletape_engine.plans.ir.instructions import Choice, Instruction, KernelCall
 from teletape_engine.plans.lower.layouts import allocated
 from teletape_engine.plans.lower.tracer import (
     ARRAYS,
@@ -37,7 +38,7 @@ def _where(condition: Any, a: Any = None, b: Any = None) -> Tracer:
     chosen = cast(trace, operand_of(trace, condition), np.dtype(bool))
     operands = [chosen, *[cast(trace, operand_of(trace, x, dtype), dtype) for x in (a, b)]]
     result = new(trace, allocated([operand.layout for operand in operands], dtype))
-    trace.append(Instruction(SELECT, None, tuple([operand.view for operand in operands]), result.view))
+    trace.append(Choice(tuple([operand.view for operand in operands]), result.view))
     return result
 
 
@@ -186,7 +187,7 @@ class Namespace:
         """Notes a kernel as an instruction; see `arrays.kernels.applied`."""
         operands = [self.ascontiguousarray(operand_of(self._trace, x)) for x in inputs]
         result = new(self._trace, np.empty(shape, dtype))
-        self._trace.append(Instruction(KERNEL, kernel, tuple([x.view for x in operands]), result.view))
+        self._trace.append(KernelCall(tuple([x.view for x in operands]), result.view, kernel))
         return result
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from teletape_engine.plans.ir.instructions import TAKE, Instruction, TakeGeometry
+from teletape_engine.plans.ir.instructions import Take, TakeGeometry
 from teletape_engine.plans.lower.tracer import FUNCTIONS, Tracer, Untraceable, new, operand_of
 
 
@@ -46,7 +46,7 @@ def _noted(take: Callable[..., None], x: Tracer, indices: Tracer, result: Tracer
         raise Untraceable("elements of an array in another order")
     if not x.size or not result.size:
         raise Untraceable("elements of nothing")
-    result.trace.append(Instruction(TAKE, take, (x.view, indices.view), result.view, geometry))
+    result.trace.append(Take((x.view, indices.view), result.view, take, geometry))
     return result
 
 

@@ -8,7 +8,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from teletape_engine.catalogue.binding import Bound
-from teletape_engine.plans.ir.instructions import Buffer, Instruction, View
+from teletape_engine.plans.ir.buffers import Buffer, View
+from teletape_engine.plans.ir.instructions import Instruction
 from teletape_engine.plans.lower import taking  # noqa: F401  # adds functions
 from teletape_engine.plans.lower.numpy_functions import Namespace
 from teletape_engine.plans.lower.tracer import Tracer, constant

@@ -13,19 +13,8 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from teletape_engine.catalogue.operand import Operand, Runtime
-from teletape_engine.plans.ir.instructions import (
-    CHARS,
-    CHECK,
-    COPY,
-    MATMUL,
-    REDUCE,
-    UFUNC,
-    Buffer,
-    Instruction,
-    View,
-    address,
-    unbacked,
-)
+from teletape_engine.plans.ir.buffers import CHARS, Buffer, View, address, unbacked
+from teletape_engine.plans.ir.instructions import Copy, Instruction, MatrixProduct, Reduction, TruthCheck, UfuncCall
 from teletape_engine.plans.lower.layouts import allocated, of_reduction
 
 ARRAYS: Final = (np.ndarray, np.generic)
@@ -146,7 +135,7 @@ class Tracer(NDArrayOperatorsMixin, Operand):
         into = self[at]
         operand = cast(self.trace, operand_of(self.trace, value), self.dtype)
         part = View(operand.view.buffer, np.broadcast_to(operand.layout, into.shape), operand.view.offset)
-        self.trace.append(Instruction(COPY, None, (part,), into.view))
+        self.trace.append(Copy((part,), into.view))
 
     # -------------------------------------------------------------------------------------------------------- methods
     def __pow__(self, exponent: Any) -> Any:
@@ -176,7 +165,7 @@ class Tracer(NDArrayOperatorsMixin, Operand):
         """As of arrays."""
         like: Any = np.empty_like
         result = new(self.trace, like(self.layout, order=order), computed=self.scalar)
-        self.trace.append(Instruction(COPY, None, (self.view,), result.view))
+        self.trace.append(Copy((self.view,), result.view))
         return result
 
     def reshape(self, *shape: Any, **kwargs: Any) -> Tracer:
@@ -226,7 +215,7 @@ class Tracer(NDArrayOperatorsMixin, Operand):
         if self.dtype.kind != "b":
             raise Untraceable("a check of what is no condition")
         flag = np.empty((), bool)
-        self.trace.append(Instruction(CHECK, None, (self.view,), View(Buffer(flag), flag)))
+        self.trace.append(TruthCheck((self.view,), View(Buffer(flag), flag)))
 
     # ------------------------------------------------------------------------------------------------------ protocols
     def __array_ufunc__(  # type: ignore[override]  # which operands do not have
@@ -255,7 +244,7 @@ class Tracer(NDArrayOperatorsMixin, Operand):
             out = new(self.trace, layout, computed=True)
         elif out.dtype != loop[-1] or out.shape != layout.shape:
             raise Untraceable("a result of another spec")
-        self.trace.append(Instruction(UFUNC, ufunc, views, out.view))
+        self.trace.append(UfuncCall(views, out.view, ufunc))
         return out
 
     def _matmul(self, operands: Sequence[Tracer], views: tuple[View, ...], dtype: Any, out: Any) -> Tracer:
@@ -264,7 +253,7 @@ class Tracer(NDArrayOperatorsMixin, Operand):
             raise Untraceable("a product of vectors or integers")
         lead = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
         result = new(self.trace, np.empty((*lead, a.shape[-2], b.shape[-1]), dtype))
-        self.trace.append(Instruction(MATMUL, np.matmul, views, result.view))
+        self.trace.append(MatrixProduct(views, result.view))
         return result
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
@@ -312,7 +301,7 @@ def cast(trace: list[Instruction], x: Tracer, dtype: Any) -> Tracer:
             converted.scalar = x.scalar
             return converted
     result = new(trace, np.empty_like(x.layout, dtype=dtype), computed=x.scalar)
-    trace.append(Instruction(COPY, None, (x.view,), result.view))
+    trace.append(Copy((x.view,), result.view))
     return result
 
 
@@ -358,5 +347,5 @@ def reduced(ufunc: Any, x: Any, axis: Any = None, keepdims: bool = False, dtype:
     result = new(x.trace, layout, computed=True)
     layout = result.layout
     explicit = result_dtype if ufunc not in (np.logical_or, np.logical_and) else None
-    x.trace.append(Instruction(REDUCE, ufunc, (x.view,), result.view, (axes, explicit)))
+    x.trace.append(Reduction((x.view,), result.view, ufunc, (axes, explicit)))
     return result.part(np.expand_dims(layout, axes)) if keepdims and axes else result

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
+from teletape_engine.plans.ir.buffers import CHARS, Buffer, View, address, view_of
 from teletape_engine.plans.ir.fitting import ALIGNMENT
-from teletape_engine.plans.ir.instructions import CHARS, FILL, KERNEL, MATMUL, Buffer, Instruction, View, address
-from teletape_engine.plans.run.c.native import Library, Uncompiled
-from teletape_engine.plans.run.c.records import HEAD, PATCH, PROGRAM, ROW, STAGE, LoopRow, table_of, words
-from teletape_engine.plans.run.python import Call, call_of, view_of
+from teletape_engine.plans.ir.instructions import Instruction
+from teletape_engine.plans.ir.rows import LoopRow, Uncompiled
+from teletape_engine.plans.run.c.native import Library
+from teletape_engine.plans.run.c.records import HEAD, PATCH, PROGRAM, ROW, STAGE, table_of, words
 from teletape_engine.plans.run.tiles import threads
 from teletape_engine.plans.run.tiles.groups import Group
 from teletape_engine.plans.run.tiles.workers import TileRows
@@ -22,6 +23,10 @@ _ELEMENTS: Final = 1 << 20
 _ROW_COST: Final = 64  #: Elements that a row costs at least.
 _BRIEF: Final = 1 << 15  #: Elements up to which rows keep the GIL.
 _DATA: Final = ROW.fields["data"][1]  # type: ignore[index]  # it has fields
+
+
+#: A function, and its arguments.
+Call: TypeAlias = tuple[Callable[..., Any], tuple[Any, ...]]
 
 
 class Misaligned(Exception):
@@ -129,7 +134,7 @@ class Machine:
                 cost += _ELEMENTS // BLOCK
             else:
                 rows += compiled
-                cost += max(_ROW_COST, elements_of(instruction))
+                cost += max(_ROW_COST, instruction.cost)
                 keeps_gil = keeps_gil and cost <= _BRIEF
             if cost >= _ELEMENTS:
                 self._close_rows(rows, block, keeps_gil)
@@ -142,7 +147,7 @@ class Machine:
     def _rows(self, instruction: Instruction) -> list[LoopRow] | None:
         if self._library is None:
             return None
-        for view in (*instruction.inputs, instruction.output):
+        for view in instruction.views:
             if view.buffer in self._slots and not view.buffer.layout.ndim and self._may_be_scalars:
                 return None  # may be a NumPy scalar, which has no address
         try:
@@ -206,10 +211,10 @@ class Machine:
         return self._base + self._offsets[view.buffer] + view.offset
 
     def _call(self, instruction: Instruction, block: list[Call]) -> Call:
-        function = call_of(instruction)
+        function = instruction.call()
         arrays: list[Any] = []
         holes = []
-        for position, view in enumerate((*instruction.inputs, instruction.output)):
+        for position, view in enumerate(instruction.views):
             slot = self._slots.get(view.buffer)
             if slot is None:
                 arrays.append(self.view(view))
@@ -285,17 +290,6 @@ class Machine:
     def poison(self) -> None:
         """Fills the arena with bytes that are not a number, so that a read of what was not written is noticed."""
         self.arena.fill(0xFF)
-
-
-def elements_of(instruction: Instruction) -> int:
-    """How many elements an instruction takes about as long as."""
-    layout = instruction.output.layout
-    if instruction.kind is FILL:
-        return int(layout.size)
-    count: int = layout.size + sum([view.layout.size for view in instruction.inputs])
-    if instruction.kind is KERNEL:
-        return count + instruction.function.work // 8  # type: ignore[union-attr, no-any-return]  # a kernel
-    return count + layout.size * instruction.inputs[0].layout.shape[-1] // 8 if instruction.kind is MATMUL else count
 
 
 def _checked(run: Callable[[int, int], int], table: int, count: int) -> None:

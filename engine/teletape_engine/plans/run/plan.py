@@ -8,12 +8,11 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from teletape_engine.plans.ir.arena import live, placed, steps_of
-from teletape_engine.plans.ir.instructions import Buffer, View, is_dense, memory_like, span
+from teletape_engine.plans.ir.buffers import Buffer, View, is_dense, memory_like, span, view_of
 from teletape_engine.plans.lower.lowering import Lowering
 from teletape_engine.plans.policy import POLICY
 from teletape_engine.plans.run.c.loaded import LIBRARY_LOADED
 from teletape_engine.plans.run.machine import Machine, Staged
-from teletape_engine.plans.run.python import view_of
 from teletape_engine.plans.run.tiles import threads
 from teletape_engine.plans.run.tiles.groups import Group, tiled
 from teletape_engine.plans.run.tiles.workers import inner_bytes

@@ -7,18 +7,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from teletape_engine.plans.ir.instructions import (
-    COPY,
-    MATMUL,
-    REDUCE,
-    SELECT,
-    UFUNC,
-    Buffer,
-    Instruction,
-    View,
-    address,
-)
-from teletape_engine.plans.run.c.native import LIBRARY, Library, Uncompiled
+from teletape_engine.plans.ir.buffers import Buffer, View, address
+from teletape_engine.plans.ir.instructions import Choice, Copy, MatrixProduct, Reduction, UfuncCall
+from teletape_engine.plans.ir.rows import Uncompiled
+from teletape_engine.plans.run.c.native import LIBRARY, Library
 from teletape_engine.plans.run.c.records import HEAD, PATCH, PROGRAM, ROW, STAGE, fill
 
 TESTED: Final = frozenset(("2.1", "2.2", "2.3", "2.4", "2.5"))  #: Every test of plans has passed with them.
@@ -45,18 +37,18 @@ def _works(library: Library) -> bool:
     x = np.linspace(-2, 3, 35, dtype=np.float32).reshape(5, 7)
     a, b = np.ascontiguousarray(x[:, :5]), np.ascontiguousarray(x.T[:5])
     cases: list[Any] = [
-        (UFUNC, np.multiply, (x, x[:, ::2][:, :1]), np.multiply(x, x[:, ::2][:, :1]), None),
-        (UFUNC, np.tanh, (x[:, 1:],), np.tanh(x[:, 1:]), None),
-        (REDUCE, np.add, (x,), np.add.reduce(x, (1,)), ((1,), None)),
-        (REDUCE, np.maximum, (x,), np.maximum.reduce(x, (0,)), ((0,), None)),
-        (MATMUL, np.matmul, (a, b), np.matmul(a, b), None),
-        (COPY, None, (x.T,), np.ascontiguousarray(x.T), None),
-        (SELECT, None, (x > 0, x, x * 2), np.where(x > 0, x, x * 2), None),
+        (UfuncCall, np.multiply, (x, x[:, ::2][:, :1]), np.multiply(x, x[:, ::2][:, :1]), None),
+        (UfuncCall, np.tanh, (x[:, 1:],), np.tanh(x[:, 1:]), None),
+        (Reduction, np.add, (x,), np.add.reduce(x, (1,)), ((1,), None)),
+        (Reduction, np.maximum, (x,), np.maximum.reduce(x, (0,)), ((0,), None)),
+        (MatrixProduct, np.matmul, (a, b), np.matmul(a, b), None),
+        (Copy, None, (x.T,), np.ascontiguousarray(x.T), None),
+        (Choice, None, (x > 0, x, x * 2), np.where(x > 0, x, x * 2), None),
     ]
     for kind, function, inputs, expected, extra in cases:
         views = tuple([View(Buffer(array, constant=array), array) for array in inputs])
         output = np.full_like(expected, 7, subok=False)
-        instruction = Instruction(kind, function, views, View(Buffer(output), output), extra)
+        instruction = kind(views, View(Buffer(output), output), function, extra)
         for _ in range(2):  # a loop that moves its pointers goes wrong at the second call
             rows = library.rows(instruction)
             table = np.zeros(len(rows), ROW)

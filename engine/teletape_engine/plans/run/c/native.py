@@ -13,43 +13,13 @@ from typing import Any, Final
 import numpy as np
 
 from teletape_engine.arrays.kernels import is_of_sources
-from teletape_engine.plans.ir.instructions import (
-    CHECK,
-    COPY,
-    FILL,
-    KERNEL,
-    MATMUL,
-    PYTHON,
-    REDUCE,
-    SELECT,
-    TAKE,
-    TREE,
-    UFUNC,
-    Buffer,
-    Instruction,
-    View,
-    address,
-)
-from teletape_engine.plans.run.c.records import (
-    DEPTH,
-    POINTER,
-    ROW,
-    VERSION,
-    WORD,
-    Info,
-    LoopRow,
-    Nest,
-    Product,
-    Take,
-)
+from teletape_engine.plans.ir.buffers import View
+from teletape_engine.plans.ir.instructions import Instruction
+from teletape_engine.plans.ir.rows import InnerLoop, LoopRow, Uncompiled
+from teletape_engine.plans.run.c.records import CONTEXTS, POINTER, ROW, VERSION, Info
 
 LIBRARY: Final = Path(__file__).with_name("librows.so.1")
 _MOST_LOOPS: Final = 4096  #: Loops that are remembered.
-_CODES: Final = {"?": "b1", "B": "u1", "b": "i1", "h": "i2", "i": "i4", "l": "i8", "q": "i8", "f": "f4", "d": "f8"}
-
-
-class Uncompiled(Exception):
-    """An instruction that has no rows."""
 
 
 class Library:
@@ -72,7 +42,7 @@ class Library:
         self.call = library.call
         self.call.argtypes = (POINTER, POINTER)
         self.loop_of = library.loop_of
-        self.loop_of.argtypes = (POINTER, WORD, POINTER)
+        self.loop_of.argtypes = (POINTER, ctypes.c_ssize_t, POINTER)
         # The same without giving the GIL up: to get it back takes longer than a short run.
         with_gil = ctypes.PyDLL(str(LIBRARY))
         self.run_with_gil, self.call_with_gil = with_gil.run, with_gil.call
@@ -80,7 +50,7 @@ class Library:
         get = ctypes.pythonapi.PyCapsule_GetPointer
         get.restype, get.argtypes = POINTER, (ctypes.py_object, ctypes.c_char_p)
         self._pointer = get
-        self._loops: dict[Any, tuple[int, int, int, Any]] = {}
+        self._loops: dict[Any, InnerLoop] = {}
 
     # ------------------------------------------------------------------------------------------------------------ rows
     def rows(self, instruction: Instruction) -> list[LoopRow]:
@@ -92,122 +62,30 @@ class Library:
         origin = instruction.origin
         if origin is None:
             return self._rows(instruction)
-        views = (*instruction.inputs, instruction.output)
-        if origin.rows is not None and instruction.output.buffer not in [view.buffer for view in instruction.inputs]:
+        views = instruction.views
+        if origin.row_places is not None and instruction.output.buffer not in [
+            view.buffer for view in instruction.inputs
+        ]:
             return [
                 row._replace(operands=tuple([(view if at is None else views[at], start) for at, view, start in where]))
-                for row, where in origin.rows
+                for row, where in origin.row_places
             ]
         rows = self._rows(instruction)
         if len({id(view) for view in views}) == len(views):  # else it is not known which of them an operand is
             places = [(row, [(_position(view, views), view, start) for view, start in row.operands]) for row in rows]
             if all(at is not None or view.buffer.constant is not None for _, where in places for at, view, _ in where):
-                origin.rows = places
+                origin.row_places = places
         return rows
 
     def _rows(self, instruction: Instruction) -> list[LoopRow]:
-        kind, views = instruction.kind, (*instruction.inputs, instruction.output)
-        if kind is CHECK:
-            return self._check(instruction.inputs)
         output = instruction.output
-        if output.layout.size == 0 and kind is not PYTHON:
+        if instruction.is_empty:
             return []
         if any(view.buffer is output.buffer and not _same(view, output) for view in instruction.inputs):
             raise Uncompiled  # where memory overlaps NumPy copies first
-        if any(stride < 0 for view in views for stride in view.layout.strides):
+        if any(stride < 0 for view in instruction.views for stride in view.layout.strides):
             raise Uncompiled  # NumPy copies such inputs to a buffer: by another loop exp and log round differently
-        if instruction.function is np.power:
-            raise Uncompiled  # its loop squares if the exponent has a stride of 0: NumPy's choice for one element
-        if kind is UFUNC:
-            shape, strides, starts = loops_over([view.layout for view in views])
-            dtypes = tuple([view.layout.dtype for view in views])
-            loop = self._loop(instruction.function, dtypes, tuple([steps[-1] for steps in strides]))
-            return [_nested(self, loop, views, shape, strides, starts)]
-        if kind in (COPY, SELECT):
-            return [self._moved(kind, views)]
-        if kind is TREE:
-            length, most = instruction.extra
-            symbol = self.symbol(f"tree_{_CODES[output.layout.dtype.char]}")
-            return [LoopRow(symbol, length, 0, ((views[0], 0), (output, 0)), 1, (most,), None)]
-        if kind is FILL:
-            return [LoopRow(self.symbol("fill"), 0, 0, ((output, 0),), output.layout.size, (1,), None)]
-        if kind is REDUCE:
-            return self._reduction(instruction)
-        if kind is MATMUL:
-            return [self._product(views)]
-        if kind is TAKE:
-            take = Take(*instruction.extra, views[1].layout.itemsize)
-            operands = tuple([(view, 0) for view in views])
-            return [LoopRow(self.symbol("take"), ctypes.addressof(take), 0, operands, 1, (0, 0, 0), take)]
-        if kind is KERNEL:
-            kernel: Any = instruction.function
-            operands = tuple([(view, 0) for view in views])
-            return [LoopRow(kernel.function, kernel.context, 0, operands, 1, (0,) * len(views), kernel)]
-        raise Uncompiled
-
-    def _check(self, views: tuple[View, ...]) -> list[LoopRow]:
-        (view,) = views
-        if not view.layout.size:
-            return []
-        if any(stride < 0 for stride in view.layout.strides):
-            raise Uncompiled
-        shape, strides, starts = loops_over([view.layout])
-        return [_nested(self, (self.symbol("all_true"), 0, 0, None), views, shape, strides, starts)]
-
-    def _moved(self, kind: str, views: tuple[View, ...]) -> LoopRow:
-        layouts = [view.layout for view in views]
-        if any(layout.shape != layouts[-1].shape for layout in layouts):
-            layouts = [np.broadcast_to(layout, layouts[-1].shape) for layout in layouts]
-        shape, strides, starts = loops_over(layouts)
-        source, target = layouts[0].dtype, layouts[-1].dtype
-        if kind is SELECT:
-            loop = self.symbol("choose"), target.itemsize, 0, None
-        elif source == target:
-            loop = self.symbol("copy"), target.itemsize, 0, None
-        else:
-            loop = self.symbol(f"cast_{_CODES.get(source.char)}_{_CODES.get(target.char)}"), 0, 0, None
-        return _nested(self, loop, views, shape, strides, starts)
-
-    def _reduction(self, instruction: Instruction) -> list[LoopRow]:
-        (source,), output, ufunc = instruction.inputs, instruction.output, instruction.function
-        axes, _ = instruction.extra
-        x, y = source.layout, output.layout
-        # Of views NumPy sums through its buffer, in another order.
-        if x.dtype != y.dtype or not x.flags.c_contiguous or x.dtype.char not in "fdilq":
-            raise Uncompiled
-        if ufunc is np.maximum or ufunc is np.minimum:
-            at = tuple([0 if axis in axes else slice(None) for axis in range(x.ndim)])
-            layout = x[(*at, ...)]
-            first = View(source.buffer, layout, source.offset + address(layout) - address(x))
-        elif ufunc is np.add or ufunc is np.multiply:
-            identity = np.array(ufunc.identity, y.dtype)
-            first = View(Buffer(identity, constant=identity), np.broadcast_to(identity, y.shape))
-        else:
-            raise Uncompiled
-        start = self._moved(COPY, (first, output))
-        remaining = [axis for axis in range(x.ndim) if axis not in axes]
-        positions = [remaining.index(axis) if axis in remaining else -1 for axis in range(x.ndim)]
-        shape, (into, over), (a, b) = loops_over([y, x], [positions, list(range(x.ndim))], reduces=True)
-        loop = self._loop(ufunc, (y.dtype, x.dtype, y.dtype), None)
-        views = (output, source, output)
-        return [start, _nested(self, loop, views, shape, [into, over, into], [a, b, a])]
-
-    def _product(self, views: tuple[View, ...]) -> LoopRow:
-        a, b, y = [view.layout for view in views]
-        lead = y.shape[:-2]
-        if len(lead) > 1 or 0 in (*a.shape, *b.shape):
-            raise Uncompiled
-        loop = self._loop(np.matmul, (a.dtype, b.dtype, y.dtype), None)
-        strides = [np.broadcast_to(x, (*lead, *x.shape[-2:])).strides for x in (a, b, y)]
-        product = Product(
-            loop[0],
-            loop[1],
-            loop[2],
-            (WORD * 4)(lead[0] if lead else 1, a.shape[-2], a.shape[-1], b.shape[-1]),
-            (WORD * 9)(*[steps[0] if lead else 0 for steps in strides], *[n for steps in strides for n in steps[-2:]]),
-        )
-        operands = tuple([(view, 0) for view in views])
-        return LoopRow(self.symbol("product"), ctypes.addressof(product), 0, operands, 1, (0, 0, 0), (product, loop[3]))
+        return instruction.rows(self)
 
     # ----------------------------------------------------------------------------------------------------------- loops
     def symbol(self, name: str) -> int:
@@ -218,7 +96,8 @@ class Library:
             raise Uncompiled from None
         return ctypes.cast(function, POINTER).value or 0
 
-    def _loop(self, ufunc: Any, dtypes: tuple[Any, ...], strides: tuple[int, ...] | None) -> tuple[int, int, int, Any]:
+    def loop(self, ufunc: Any, dtypes: tuple[Any, ...], strides: tuple[int, ...] | None) -> InnerLoop:
+        """NumPy's loop of a ufunc for these dtypes; see `Loops.loop`."""
         key = (ufunc, dtypes, strides)
         loop = self._loops.get(key)
         if loop is None:
@@ -232,8 +111,15 @@ class Library:
                 raise Uncompiled
             if len(self._loops) >= _MOST_LOOPS:
                 self._loops.clear()
-            loop = self._loops[key] = (info.loop, info.context or 0, info.auxiliary or 0, capsule)
+            loop = self._loops[key] = InnerLoop(info.loop, info.context or 0, info.auxiliary or 0, capsule)
         return loop
+
+    def record(self, name: str, **fields: Any) -> Any:
+        """A record of `rows.c`; see `Loops.record`."""
+        record = np.zeros(1, CONTEXTS[name])
+        for field, value in fields.items():
+            record[field] = value
+        return record
 
 
 def _position(view: View, views: tuple[View, ...]) -> int | None:
@@ -242,55 +128,3 @@ def _position(view: View, views: tuple[View, ...]) -> int | None:
 
 def _same(a: View, b: View) -> bool:
     return a.offset == b.offset and a.layout.shape == b.layout.shape and a.layout.strides == b.layout.strides
-
-
-def _nested(
-    library: Library,
-    loop: tuple[int, int, int, Any],
-    views: tuple[View, ...],
-    shape: tuple[int, ...],
-    strides: list[tuple[int, ...]],
-    starts: list[int],
-) -> LoopRow:
-    function, context, auxiliary, owned = loop
-    if len(shape) > 1:
-        if len(shape) - 1 > DEPTH:
-            raise Uncompiled
-        nest = Nest(function, context, auxiliary, len(shape) - 1)
-        for k, n in enumerate(shape[:-1]):
-            nest.shape[k] = n
-            for j, steps in enumerate(strides):
-                nest.strides[k][j] = steps[k]
-        function, context, auxiliary, owned = library.symbol("nest"), ctypes.addressof(nest), 0, (nest, owned)
-    operands = tuple(zip(views, starts, strict=True))
-    return LoopRow(function, context, auxiliary, operands, shape[-1], tuple([steps[-1] for steps in strides]), owned)
-
-
-def loops_over(
-    layouts: list[Any], op_axes: list[list[int]] | None = None, *, reduces: bool = False
-) -> tuple[tuple[int, ...], list[tuple[int, ...]], list[int]]:
-    """The loops that NumPy makes over arrays: lengths, strides of each array, and bytes from its first element.
-
-    An array that runs backwards along an axis may be walked from its other end.
-    """
-    if op_axes is None:
-        whole = layouts[-1]
-        n = whole.size
-        if all((layout.flags.c_contiguous and layout.shape == whole.shape) or layout.size == 1 for layout in layouts):
-            return (
-                (n,),
-                [(layout.itemsize if layout.size > 1 or n == 1 else 0,) for layout in layouts],
-                [0] * len(layouts),
-            )
-    nditer: Any = np.nditer
-    iterator = nditer(
-        layouts,
-        flags=["external_loop", "zerosize_ok", *(["reduce_ok"] if reduces else [])],
-        op_flags=[["readwrite"] if reduces and i == 0 else ["readonly"] for i in range(len(layouts))],
-        op_axes=op_axes,
-    )
-    views = iterator.itviews
-    starts = [address(view) - address(layout) for view, layout in zip(views, layouts, strict=True)]
-    if not views[0].ndim:
-        return (1,), [(0,)] * len(views), starts
-    return views[0].shape, [view.strides for view in views], starts

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
-from teletape_engine.plans.ir.instructions import View
+from teletape_engine.plans.ir.instructions import TakeGeometry
+from teletape_engine.plans.ir.rows import DEPTH, LoopRow
 
 VERSION: Final = 2  #: Of the records below, in `rows.c` too.
 ROW: Final = np.dtype(
@@ -75,9 +76,16 @@ GROUP: Final = np.dtype(
     ]
 )
 HEAD: Final = object.__basicsize__  #: Bytes of every Python object, before its own.
-DEPTH: Final = 6  #: Outer loops, at the most.
-WORD: Final = ctypes.c_ssize_t
 POINTER: Final = ctypes.c_void_p
+_LOOP: Final = [(name, "u8") for name in ("function", "context", "auxiliary")]
+
+
+#: The contexts of functions of `rows.c`, by their names there.
+CONTEXTS: Final = {
+    "nest_t": np.dtype([*_LOOP, ("depth", "i8"), ("shape", "i8", DEPTH), ("strides", "i8", (DEPTH, 4))]),
+    "product_t": np.dtype([*_LOOP, ("lengths", "i8", 4), ("strides", "i8", 9)]),
+    "take_t": np.dtype([(name, "i8") for name in (*TakeGeometry._fields, "index_size")]),
+}
 
 
 class Info(ctypes.Structure):
@@ -90,64 +98,6 @@ class Info(ctypes.Structure):
         ("needs_python", ctypes.c_ubyte),
         ("no_float_errors", ctypes.c_ubyte),
     )
-
-
-class Nest(ctypes.Structure):
-    """A loop inside up to six outer ones: `nest_t`."""
-
-    _fields_ = (
-        ("function", POINTER),
-        ("context", POINTER),
-        ("auxiliary", POINTER),
-        ("depth", WORD),
-        ("shape", WORD * DEPTH),
-        ("strides", (WORD * 4) * DEPTH),
-    )
-
-
-class Product(ctypes.Structure):
-    """A product of matrices: `product_t`."""
-
-    _fields_ = (
-        ("function", POINTER),
-        ("context", POINTER),
-        ("auxiliary", POINTER),
-        ("lengths", WORD * 4),
-        ("strides", WORD * 9),
-    )
-
-
-class Take(ctypes.Structure):
-    """Entries of an array at indices: `take_t`."""
-
-    _fields_ = (
-        ("outer", WORD),
-        ("length", WORD),
-        ("picked", WORD),
-        ("inner", WORD),
-        ("own", WORD),
-        ("index_size", WORD),
-    )
-
-
-class LoopRow(NamedTuple):
-    """One loop over memory.
-
-    Attributes:
-        function, context, auxiliary: Addresses.
-        operands: What it reads and writes, each with bytes to be added to its address.
-        n: How many elements.
-        strides: Of the operands.
-        owned: What the addresses belong to.
-    """
-
-    function: int
-    context: int
-    auxiliary: int
-    operands: tuple[tuple[View, int], ...]
-    n: int
-    strides: tuple[int, ...]
-    owned: Any
 
 
 _NONE: Final = (0, 0, 0, 0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from teletape_engine.plans.ir.instructions import Buffer
+from teletape_engine.plans.ir.buffers import Buffer
 from teletape_engine.recording.values import Value
 
 

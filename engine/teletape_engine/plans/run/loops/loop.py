@@ -15,11 +15,8 @@ import numpy as np
 from teletape_engine.catalogue.binding import bind
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.plans.ir.arena import live, placed, steps_of
-from teletape_engine.plans.ir.instructions import (
-    COPY,
-    PYTHON,
+from teletape_engine.plans.ir.buffers import (
     Buffer,
-    Instruction,
     Unplaceable,
     View,
     is_dense,
@@ -28,12 +25,13 @@ from teletape_engine.plans.ir.instructions import (
     span,
     unbacked,
 )
+from teletape_engine.plans.ir.instructions import Copy, Instruction
 from teletape_engine.plans.lower.lowering import Lowering
 from teletape_engine.plans.policy import POLICY
 from teletape_engine.plans.run.c.loaded import LIBRARY_LOADED
 from teletape_engine.plans.run.loops.form import LoopForm, LoopState, Turned
 from teletape_engine.plans.run.loops.loop_machine import ENDED, FAILED, RUNS, LoopMachine
-from teletape_engine.plans.run.machine import Misaligned, Staged, elements_of
+from teletape_engine.plans.run.machine import Misaligned, Staged
 from teletape_engine.plans.run.plan import MOST_IDLE_BYTES
 from teletape_engine.recording.executor import Executor
 from teletape_engine.recording.provenance import LoopRecords, PlannedLoop
@@ -104,18 +102,16 @@ class Loop:
         flag = None if condition is None else lowering.tracer(condition).view
         self.decides_bool = flag is None or flag.layout.dtype.kind == "b"
         head_instructions = {id(each) for each in lowering.instructions[:head]}
-        instructions = [*lowering.instructions, *self._outputs(lowering, results[form.carried :])]
+        instructions: list[Instruction] = [*lowering.instructions, *self._outputs(lowering, results[form.carried :])]
         instructions += _commits(self.states, views)
         ends = {state.buffer for state in self.states} | set(self._out_buffers)
         if flag is not None:
             ends.add(flag.buffer)
         self.instructions = live(instructions, ends)
-        if any(each.kind is PYTHON for each in self.instructions):
-            raise Unplaceable("an op that runs in Python")
         self.split = sum([id(each) in head_instructions for each in self.instructions])
         self.flag = flag
         self._place(started, ends)
-        self._cost = sum([max(_ROW_COST, elements_of(each)) for each in self.instructions])
+        self._cost = sum([max(_ROW_COST, each.cost) for each in self.instructions])
         if self._cost > _LONG:
             raise Unplaceable("an iteration takes long")
         self._records = LoopRecords(
@@ -155,7 +151,7 @@ class Loop:
         self.states.append(LoopState(before.view.buffer, number, before.scalar, after.uid, times))
         views.append(view)
 
-    def _outputs(self, lowering: Lowering, others: Sequence[Any]) -> list[Instruction]:
+    def _outputs(self, lowering: Lowering, others: Sequence[Any]) -> list[Copy]:
         self._out_buffers: list[Buffer] = []
         self.rows: list[Any] = [value.spec for value in others]
         instructions = []
@@ -163,7 +159,7 @@ class Loop:
             layout = unbacked(np.empty(value.spec.shape, value.spec.dtype))
             buffer = Buffer(layout)
             self._out_buffers.append(buffer)
-            instructions.append(Instruction(COPY, None, (lowering.tracer(value).view,), View(buffer, layout)))
+            instructions.append(Copy((lowering.tracer(value).view,), View(buffer, layout)))
         return instructions
 
     def _next_uid(self, number: int, value: Any) -> Any:
@@ -357,7 +353,7 @@ class Loop:
         return [value if at is None else values[at] for value, at in zip(carried, self._state_of, strict=True)]
 
 
-def _commits(states: Sequence[LoopState], views: Sequence[View]) -> list[Instruction]:
+def _commits(states: Sequence[LoopState], views: Sequence[View]) -> list[Copy]:
     """Copies of the next values into the places of the last ones; values that lie in such places are copied twice."""
     places = {state.buffer for state in states}
     copies, commits = [], []
@@ -365,7 +361,7 @@ def _commits(states: Sequence[LoopState], views: Sequence[View]) -> list[Instruc
         if view.buffer in places:
             layout = state.buffer.layout
             copy = View(Buffer(layout), layout)
-            copies.append(Instruction(COPY, None, (view,), copy))
+            copies.append(Copy((view,), copy))
             view = copy
-        commits.append(Instruction(COPY, None, (view,), View(state.buffer, state.buffer.layout)))
+        commits.append(Copy((view,), View(state.buffer, state.buffer.layout)))
     return copies + commits

@@ -8,8 +8,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from teletape_engine.plans.ir.instructions import Instruction, Unplaceable, View, address
-from teletape_engine.plans.run.c.records import MOVE, TURN, LoopRow
+from teletape_engine.plans.ir.buffers import Unplaceable, View, address
+from teletape_engine.plans.ir.instructions import Instruction
+from teletape_engine.plans.ir.rows import LoopRow
+from teletape_engine.plans.run.c.records import MOVE, TURN
 from teletape_engine.plans.run.loops.form import LoopState
 from teletape_engine.plans.run.machine import Machine
 from teletape_engine.plans.run.tiles.groups import Group

@@ -12,24 +12,13 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from teletape_engine.plans.ir.instructions import (
-    COPY,
-    REDUCE,
-    SELECT,
-    TREE,
-    UFUNC,
-    Buffer,
-    Instruction,
-    View,
-    unbacked,
-)
-from teletape_engine.plans.run.c.native import Library, Uncompiled
-from teletape_engine.plans.run.c.records import LoopRow
-from teletape_engine.plans.run.tiles.splitting import splits
+from teletape_engine.plans.ir.buffers import Buffer, View, unbacked
+from teletape_engine.plans.ir.instructions import Instruction, TreeSum
+from teletape_engine.plans.ir.rows import LoopRow, Uncompiled
+from teletape_engine.plans.run.c.native import Library
 
 _LEAST: Final = 1 << 17  #: Elements of arrays that are worth tiles.
 TILE: Final = 8192  #: Elements of a tile: the arrays of a few instructions lie in the cache.
-_SUMS: Final = "fd"  #: Dtypes whose sums are pairwise.
 
 
 class Group(NamedTuple):
@@ -107,15 +96,16 @@ class _Pending:
     def takes(self, instruction: Instruction) -> bool:
         """Whether the instruction belongs to the group, or may come before or after it."""
         output, inputs = instruction.output.buffer, [view.buffer for view in instruction.inputs]
-        length = _length(instruction)
+        length = instruction.tiled_length
+        length = length if length >= _LEAST else 0
         joins = length and self._length in (0, length) and self._writes[output] == 1
         row = self._row_of(instruction, length) if joins and not self._late.intersection(inputs) else None
         if row is not None:
-            if instruction.kind is REDUCE:
+            if instruction.gathers:
                 if instruction.inputs[0].buffer not in self._written:
                     return False
                 self._late.add(output)
-            elif all(_is_all(view) for view in instruction.inputs if view.buffer in self._written):
+            elif all(view.is_all for view in instruction.inputs if view.buffer in self._written):
                 self._written.add(output)
             else:
                 return False
@@ -143,7 +133,7 @@ class _Pending:
             rows = self._library.rows(instruction)
         except Uncompiled:
             return None
-        if instruction.kind is UFUNC and not splits(instruction):
+        if not instruction.is_same_in_parts():
             return None
         row = rows[-1]
         sizes = [view.layout.itemsize for view, _ in row.operands]
@@ -165,11 +155,11 @@ class _Pending:
             for member in members:
                 views = tuple([small.get(view.buffer, view) for view in member.inputs])
                 output = small.get(member.output.buffer, member.output)
-                if member.kind is REDUCE:
+                if member.gathers:
                     layout = np.empty(len(leaves), member.output.layout.dtype)
                     output = View(Buffer(layout), layout)
-                    trees.append(Instruction(TREE, None, (output,), member.output, (self._length, TILE)))
-                done.append(Instruction(member.kind, member.function, views, output, member.extra))
+                    trees.append(TreeSum((output,), member.output, None, (self._length, TILE)))
+                done.append(member.on(views, output))
             tiles = frozenset([view.buffer for view in small.values()])
             whole, parts = tuple(zip(members, self._rows, strict=True)), tuple(done[first:])
             groups.append(Group(first, len(done), whole, parts, self._length, TILE, leaves, tiles))
@@ -188,38 +178,6 @@ class _Pending:
             for buffer in self._written
             if counts.get(buffer, 0) == self._uses.get(buffer, 0) and buffer not in self._results
         }
-
-
-def _length(instruction: Instruction) -> int:
-    """The length of the arrays, if it is long and elementwise, or a sum of such an array; else 0."""
-    if instruction.kind is REDUCE:
-        (source,) = instruction.inputs
-        x, y = source.layout, instruction.output.layout
-        axes, _ = instruction.extra
-        whole = instruction.function is np.add and len(axes) == x.ndim and y.size == 1
-        fits = x.dtype == y.dtype and x.dtype.char in _SUMS and x.flags.c_contiguous and _is_all(source)
-        return int(x.size) if whole and fits and x.size >= _LEAST else 0
-    if instruction.kind not in (UFUNC, COPY, SELECT) or instruction.function is np.power:
-        return 0
-    output = instruction.output
-    layout = output.layout
-    if layout.size < _LEAST or not layout.flags.c_contiguous or not output.whole or layout.dtype.kind == "c":
-        return 0
-    for view in instruction.inputs:
-        part = view.layout
-        if view.buffer is output.buffer or part.dtype.kind == "c":
-            return 0
-        if part.size == 1 or not any(part.strides):
-            continue
-        if part.shape != layout.shape or not part.flags.c_contiguous:
-            return 0
-    return int(layout.size)
-
-
-def _is_all(view: View) -> bool:
-    """Whether it is all of its buffer, perhaps in another shape."""
-    layout = view.layout
-    return not view.offset and layout.size == view.buffer.layout.size and bool(layout.flags.c_contiguous)
 
 
 def _leaves(length: int) -> tuple[int, ...]:

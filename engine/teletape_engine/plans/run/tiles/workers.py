@@ -11,12 +11,13 @@ from typing import Any, Final
 
 import numpy as np
 
+from teletape_engine.plans.ir.buffers import Buffer, View, address, span
 from teletape_engine.plans.ir.fitting import ALIGNMENT
-from teletape_engine.plans.ir.instructions import REDUCE, Buffer, View, address, span
+from teletape_engine.plans.ir.rows import LoopRow
+from teletape_engine.plans.ir.splitting import MULTIPLE
 from teletape_engine.plans.run.c.native import Library
-from teletape_engine.plans.run.c.records import FEED, GROUP, PART, ROW, STRETCH, WORKER, LoopRow, fill
+from teletape_engine.plans.run.c.records import FEED, GROUP, PART, ROW, STRETCH, WORKER, fill
 from teletape_engine.plans.run.tiles.groups import Group
-from teletape_engine.plans.run.tiles.splitting import MULTIPLE
 
 ELEMENTS: Final = 1 << 20  #: On which the rows of a stretch work together, about.
 _STRETCHES: Final = 32  #: For each thread between two checks for a cancel, of about a quarter of a millisecond each.
@@ -62,7 +63,7 @@ class TileRows:
         parts: list[tuple[int, int, int, int]] = []
         data: list[list[View | int]] = []
         for number, ((_, row), member) in enumerate(zip(group.whole, group.members, strict=True)):
-            steps = (member.inputs[0].layout.itemsize, 0) if member.kind is REDUCE else row.strides
+            steps = (member.inputs[0].layout.itemsize, 0) if member.gathers else row.strides
             data.append([])
             parts.append((number, _LENGTH, 0, 0))
             for position, (view, step) in enumerate(zip((*member.inputs, member.output), steps, strict=False)):
@@ -82,7 +83,7 @@ class TileRows:
         moved = _Moved(group, offsets)
         workers = np.array([self._worker(number, data, moved) for number in range(threads)], WORKER)
         table = np.array(stretches, STRETCH)
-        feeds = sum(member.kind is REDUCE for member in group.members)
+        feeds = sum(member.gathers for member in group.members)
         self._context = np.zeros(1, GROUP)
         self._context[0] = (
             *(len(group.members), len(parts), group.most, feeds, threads),
@@ -105,7 +106,7 @@ class TileRows:
         memory = moved.memory() if number else None
         table, feeds = np.zeros(len(group.members), ROW), []
         for at, ((_, row), member) in enumerate(zip(group.whole, group.members, strict=True)):
-            if member.kind is REDUCE:
+            if member.gathers:
                 row, feed = self._feed(row, member.output)
                 feeds.append(feed)
             addresses = [

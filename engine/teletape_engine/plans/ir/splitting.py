@@ -7,25 +7,23 @@ from typing import Any, Final
 
 import numpy as np
 
-from teletape_engine.plans.ir.instructions import Instruction
+from teletape_engine.plans.ir.buffers import View
 
 MULTIPLE: Final = 64  #: The length of each part but the last is a multiple of this number of elements.
 
 
-def splits(instruction: Instruction) -> bool:
+def splits(ufunc: Any, inputs: Sequence[View], output: View) -> bool:
     """Whether the ufunc gives the same bytes in parts of a multiple of 64 elements; tried once for its dtypes.
 
     Its loop may end with code of another kind, which chooses another one of two NaNs.
     """
-    views = (*instruction.inputs, instruction.output)
-    uniform = tuple([view.layout.size == 1 or not any(view.layout.strides) for view in instruction.inputs])
-    key = (instruction.function, *[view.layout.dtype for view in views], uniform)
+    uniform = tuple([view.layout.size == 1 or not any(view.layout.strides) for view in inputs])
+    key = (ufunc, *[view.layout.dtype for view in (*inputs, output)], uniform)
     same = _tried.get(key)
     if same is None:
-        inputs = [_specials(view.layout.dtype, number) for number, view in enumerate(instruction.inputs)]
+        tried = [_specials(view.layout.dtype, number) for number, view in enumerate(inputs)]
         same = _tried[key] = all(
-            _same_in_parts(instruction.function, parts, views[-1].layout.dtype)
-            for parts in _with_numbers(inputs, uniform)
+            _same_in_parts(ufunc, parts, output.layout.dtype) for parts in _with_numbers(tried, uniform)
         )
     return same
 
