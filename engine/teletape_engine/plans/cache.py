@@ -8,10 +8,11 @@ from typing import Any, Final, Protocol
 
 import numpy as np
 
-from teletape_engine.errors import CancelledError, InternalError
+from teletape_engine.errors import CancelledError
+from teletape_engine.plans.comparing import compared, outcome, shadows_of
 from teletape_engine.plans.gpu.lowering import DeviceLowering
 from teletape_engine.plans.gpu.plan import DevicePlan
-from teletape_engine.plans.ir.buffers import Unplaceable, same_numbers
+from teletape_engine.plans.ir.buffers import Unplaceable
 from teletape_engine.plans.ir.forwards import Diverged
 from teletape_engine.plans.lower.foreseen import Foreseen
 from teletape_engine.plans.lower.lowering import Lowering
@@ -187,7 +188,7 @@ class Plans:
         Raises:
             InternalError: They differ.
         """
-        shadows = [_shadow(argument) if argument.__class__ is Variable else argument for argument in arguments]
+        shadows = shadows_of(arguments, started)
         lowering = self._lowering(recorder, shadows)
         foreseen = _foreseen_plan(function, recorder, arguments, started)
         try:
@@ -196,17 +197,12 @@ class Plans:
             raise
         except Exception:  # the interpreter raises it again
             return None
-        wanted = [*expected, *[shadow.value for shadow in shadows if shadow.__class__ is Variable]]
+        wanted = outcome(expected, shadows)
         if foreseen is not None:
-            others = [_shadow(argument) if argument.__class__ is Variable else argument for argument in arguments]
-            compare(foreseen, poisoned(foreseen, recorder.aside(), others, started), wanted)
+            compared(foreseen, recorder.aside(), shadows_of(arguments, started), started, wanted)
         plan = _plan(lowering, shadows, started, expected)
         self._remember(key, plan, recorder.memory)
-        if plan is None:
-            return None
-        values = poisoned(plan, recorder, arguments, started)
-        compare(plan, values, wanted)
-        return None if values is None else values[: len(expected)]
+        return None if plan is None else compared(plan, recorder, arguments, started, wanted)
 
 
 def _make_room(plans: dict[Any, Any]) -> None:
@@ -222,25 +218,11 @@ def _is_plan(plan: Any) -> bool:
     return plan is not None and plan.__class__ is not int
 
 
-def poisoned(plan: Plan, recorder: Executor, arguments: Sequence[Any], started: Sequence[Any]) -> list[Any] | None:
-    """Runs a plan twice in memory with no numbers; its results, then the values of variables. None: it has failed."""
-    try:
-        plan.compute(recorder, started, poisoned=True)
-        arrays = plan.compute(recorder, started, poisoned=True)
-    except CancelledError:
-        raise
-    except Exception:  # as in `run`
-        return None
-    values, results = plan.values(started, arrays)
-    plan.finish(recorder, arguments, started, values)
-    return [*results, *[argument.value for argument in arguments if argument.__class__ is Variable]]
-
-
 def _foreseen_plan(
     function: Runnable, recorder: Executor, arguments: Sequence[Any], started: Sequence[Any]
 ) -> Plan | None:
     """A plan of a function that has not run; None: it must run first."""
-    shadows = [_shadow(argument) if argument.__class__ is Variable else argument for argument in arguments]
+    shadows = shadows_of(arguments, started)
     lowering = Foreseen(recorder, shadows)
     try:
         results = function.run(lowering, shadows, tie=False)
@@ -272,13 +254,6 @@ def _plan(lowering: Lowering, arguments: Sequence[Any], started: Sequence[Any], 
         if POLICY.compared and not isinstance(error, Unplaceable | MemoryError):
             raise
         return None
-
-
-def _shadow(variable: Variable) -> Variable:
-    """A variable with the same value, to be assigned to instead."""
-    shadow = Variable(variable.value, trainable=variable.trainable, name=variable.name, uid=variable.uid)
-    shadow.version = variable.version
-    return shadow
 
 
 def plannable(arguments: Sequence[Any], started: Sequence[Any], *, on_gpu: bool = False) -> bool:
@@ -315,29 +290,3 @@ def key_of(arguments: Sequence[Any], started: Sequence[Any]) -> Any:
         for row in ([value.uid for value in started], [argument.uid for argument in arguments]):
             parts += [row.index(uid) for uid in row]
     return tuple(parts)
-
-
-def compare(plan: Plan, results: Sequence[Any] | None, expected: Sequence[Any]) -> None:
-    """Compares what `poisoned` has returned with what the interpreter has computed.
-
-    Raises:
-        InternalError: They differ.
-    """
-    if results is None:
-        return
-    for number, (result, wanted) in enumerate(zip(results, expected, strict=True)):
-        if result.__class__ is Literal and wanted.__class__ is Literal:
-            continue
-        a, b = result.array, wanted.array
-        alike = type(a) is type(b) and same_numbers(a, b)
-        if not alike or result.spec is not wanted.spec or not _alike(a, b):
-            raise InternalError(
-                f"a plan gives {result.spec!r} as result {number} that differs from the interpreter's {wanted.spec!r}: "
-                f"{plan.instructions}"
-            )
-
-
-def _alike(a: Any, b: Any) -> bool:
-    return a.shape == b.shape and (
-        a.size == 0 or all(n <= 1 or s == t for n, s, t in zip(a.shape, a.strides, b.strides, strict=True))
-    )

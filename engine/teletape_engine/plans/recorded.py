@@ -11,8 +11,9 @@ from operator import itemgetter
 from typing import Any, Final, NamedTuple, Protocol
 
 from teletape_engine import object_bytes
-from teletape_engine.errors import CancelledError
-from teletape_engine.plans.cache import MOST_FAILURES, Plans, compare, key_of, plannable, poisoned
+from teletape_engine.errors import CancelledError, InternalError
+from teletape_engine.plans.cache import MOST_FAILURES, Plans, key_of, plannable
+from teletape_engine.plans.comparing import compared
 from teletape_engine.plans.ir.buffers import Unplaceable
 from teletape_engine.plans.lower.lowering import Lowering
 from teletape_engine.plans.policy import POLICY
@@ -243,6 +244,7 @@ class RecordedPlans(Plans):
 
         Raises:
             CancelledError: The caller wants it stopped; nothing is noted.
+            InternalError: A new plan, if it is to be compared, differs from the interpreter.
         """
         (tape,) = recorder.context.tapes
         started = [argument.value if argument.__class__ is Variable else argument for argument in arguments]
@@ -264,7 +266,7 @@ class RecordedPlans(Plans):
                 return None
             try:
                 plan = _recorded_plan(function, recorder, tape, arguments, started, tie=tie)
-            except CancelledError:
+            except (CancelledError, InternalError):
                 raise
             except Exception:  # the interpreter raises it again
                 return None
@@ -311,7 +313,7 @@ def _recorded_plan(
             raise
         return None
     if POLICY.compared:
-        compare(plan, poisoned(plan, recorder, values, values), plan.expected)
+        compared(plan, recorder, values, values, plan.expected)
     plan.expected = []
     return plan
 

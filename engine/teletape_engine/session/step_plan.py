@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final
 
-import numpy as np
-
 from teletape_engine import object_bytes
 from teletape_engine.commands import Contents, Structure
 from teletape_engine.commands.results import Answer, Fetched, Kinds
@@ -14,13 +12,14 @@ from teletape_engine.commands.structure import NUMBERS
 from teletape_engine.errors import InternalError
 from teletape_engine.functions.function import Function
 from teletape_engine.plans.cache import plannable
-from teletape_engine.plans.ir.buffers import Unplaceable, same_layout, same_numbers
+from teletape_engine.plans.comparing import compared, outcome, shadows_of
+from teletape_engine.plans.ir.buffers import Unplaceable
 from teletape_engine.plans.lower.tracer import Untraceable
 from teletape_engine.plans.policy import POLICY
 from teletape_engine.plans.run.plan import Plan
 from teletape_engine.plans.session_plans import SessionPlans
 from teletape_engine.recording.executor import Executor
-from teletape_engine.recording.values import Literal, Uid, Value, Variable
+from teletape_engine.recording.values import Literal, Uid, Value
 from teletape_engine.session.batches import run_batch
 from teletape_engine.session.state import MAIN, State
 from teletape_engine.session.step_lowering import StepLowering
@@ -211,39 +210,7 @@ class Build:
                 raise
             return None
         if POLICY.compared:
-            self._compare(plan, lowering, started, values)
+            expected, shadows = outcome(values, lowering.arguments), shadows_of(lowering.arguments, started)
+            if compared(plan, self._taken.executor.aside(), shadows, started, expected) is None:
+                raise InternalError(f"the plan of a batch fails, and its commands have not: {plan.instructions}")
         return StepPlan(plan, self._taken.functions, results, remaining, unnamed, dtypes, uses)
-
-    def _compare(self, plan: Plan, lowering: StepLowering, started: Sequence[Any], values: Sequence[Value]) -> None:
-        """Runs the plan twice, and compares what it computes with what the commands have computed.
-
-        Raises:
-            InternalError: They differ.
-        """
-        executor = self._taken.executor
-        plan.compute(executor, started, poisoned=True)
-        arrays = plan.compute(executor, started, poisoned=True)
-        shadows = [_shadow(each) if each.__class__ is Variable else each for each in lowering.arguments]
-        for shadow, value in zip(shadows, started, strict=True):
-            if shadow.__class__ is Variable:
-                shadow.value = value
-        records = executor.provenance.records
-        count = len(records)
-        new, results = plan.values(started, arrays)
-        plan.finish(executor, shadows, started, new)
-        if len(records) > count:
-            records.pop()
-        variables = [
-            (shadow.value, each.value)
-            for shadow, each in zip(shadows, lowering.arguments, strict=True)
-            if shadow.__class__ is Variable
-        ]
-        for number, (result, wanted) in enumerate([*zip(results, values, strict=True), *variables]):
-            a, b = np.asarray(result.array), np.asarray(wanted.array)
-            alike = type(result.array) is type(wanted.array) and same_layout(a, b)
-            if not same_numbers(a, b) or result.spec is not wanted.spec or not alike:
-                raise InternalError(f"a batch's plan gives another result {number}: {plan.instructions}")
-
-
-def _shadow(variable: Variable) -> Variable:
-    return Variable(variable.value, trainable=variable.trainable, name=variable.name, uid=variable.uid)

@@ -10,7 +10,7 @@ from driving import executor
 
 from teletape_engine.arrays import backend
 from teletape_engine.commands import Assign, Call, CallFunction, Map, ValueAndGradient
-from teletape_engine.errors import CancelledError, InvalidArgumentError
+from teletape_engine.errors import CancelledError, InternalError, InvalidArgumentError
 from teletape_engine.functions.compile import compile_function
 from teletape_engine.plans import cache
 from teletape_engine.plans.ir import instructions
@@ -528,6 +528,21 @@ def test_freed_memory_is_filled_where_plans_are_compared(policy, runs, compiled)
     policy.enabled = True
     (wrong,) = function.run(context, [context.constant(X)])
     assert np.isnan(wrong.array)
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+def test_a_plan_with_other_results_is_an_error_where_plans_are_compared(policy, monkeypatch, recorded):
+    policy.compared, policy.first = True, 1
+    steps = tuple([Call("tanh", (f"x{i}",), (f"x{i + 1}",)) for i in range(9)])
+    function, context = compile_function(("x0",), steps, ("x9",)), executor()
+    x = context.constant(X)
+    if recorded:
+        tape = Tape()
+        context.context.open(tape)
+        context.context.watch(tape, [x])
+    monkeypatch.setitem(instructions._BY_KEYWORD, np.tanh, np.sin)
+    with pytest.raises(InternalError, match=r"a plan gives float32\[4\] as array 0 that differs"):
+        function.run(context, [x])
 
 
 def test_a_plan_that_fails_each_time_ends(monkeypatch):

@@ -34,6 +34,7 @@ from teletape_engine.commands import (
     structure_of,
 )
 from teletape_engine.commands.results import Fetched
+from teletape_engine.plans.ir import instructions
 from teletape_engine.plans.policy import POLICY, Policy
 from teletape_engine.plans.run.c import loaded
 from teletape_engine.recording.provenance import expanded
@@ -164,6 +165,24 @@ def often(pair, make, times=6, planned=None, **how):
         wanted = times - POLICY.first - 1
     assert pair.planned - before == wanted
     return answer
+
+
+def test_a_plan_of_a_batch_with_other_results_is_an_error_where_plans_are_compared(monkeypatch):
+    for name, setting in asdict(replace(Policy.of("force"), compiled=False)).items():
+        monkeypatch.setattr(POLICY, name, setting)
+    session = Session()
+    run(session, Constant("x", X))
+
+    def execute(number):
+        names = ids(number)
+        pairs = zip(["x", *names], names[:8], strict=False)
+        return session.execute(Batch((*[Call("tanh", (a,), (b,)) for a, b in pairs], Fetch(names[7])))).failure
+
+    assert execute(0) is None
+    monkeypatch.setitem(instructions._BY_KEYWORD, np.tanh, np.sin)
+    failure = execute(1)
+    assert failure.code == "internal"
+    assert failure.message.startswith("a plan gives float32[6] as array 0 that differs from the interpreter's")
 
 
 def test_a_batch_with_a_call_of_several_results(pair):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Final
 
 import numpy as np
@@ -96,6 +97,14 @@ def same_numbers(a: Any, b: Any) -> bool:
     x, y = (np.ascontiguousarray(array).reshape(-1).view(array.real.dtype) for array in (a, b))
     without = np.isnan(x)
     return bool((without == np.isnan(y)).all() and x[~without].tobytes() == y[~without].tobytes())
+
+
+def first_difference(pairs: Iterable[tuple[Any, Any]]) -> int | None:
+    """The number of the first pair of arrays whose classes, layouts or numbers are not the same; None: all are."""
+    for number, (a, b) in enumerate(pairs):
+        if type(a) is not type(b) or not same_layout(a, b) or not same_numbers(a, b):
+            return number
+    return None
 
 
 def span(layout: Any) -> int:

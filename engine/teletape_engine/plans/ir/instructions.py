@@ -63,8 +63,9 @@ class Instruction:
         self.row_places: Any = None
 
     def __repr__(self) -> str:
-        name = type(self).__name__.lower(), getattr(self.function, "__name__", "")
-        return f"<{' '.join(name)} {[view.layout.shape for view in self.inputs]} -> {self.output.layout.shape}>"
+        name = getattr(self.function, "__name__", "")
+        shapes = [view.layout.shape for view in self.inputs]
+        return f"<{type(self).__name__} {name} {shapes} -> {self.output.layout.shape}>"
 
     def on(self, inputs: tuple[View, ...], output: View) -> Instruction:
         """The same on other buffers."""

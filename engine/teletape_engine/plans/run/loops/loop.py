@@ -19,9 +19,9 @@ from teletape_engine.plans.ir.buffers import (
     Buffer,
     Unplaceable,
     View,
+    first_difference,
     is_dense,
     same_layout,
-    same_numbers,
     span,
     unbacked,
 )
@@ -304,14 +304,14 @@ class Loop:
             machine.turns(1)
             at = length - 1 - taken if self._form.reverse else taken
             pairs = [
-                (view, values[state.argument].array)
+                (view[()] if state.is_scalar else view, values[state.argument].array)
                 for state, view in zip(self.states, machine.state_views, strict=True)
             ]
-            others = results[self._form.carried :]
-            pairs += [(stack[at], value.array) for stack, value in zip(stacks, others, strict=True)]
-            for number, (array, wanted) in enumerate(pairs):
-                if not same_numbers(array, wanted):
-                    return f"value {number} of {self.instructions}"
+            others = [np.array(value.array, order="C") for value in results[self._form.carried :]]
+            pairs += [(stack[at, ...], other) for stack, other in zip(stacks, others, strict=True)]
+            number = first_difference(pairs)
+            if number is not None:
+                return f"value {number} of {self.instructions}"
             self._idle.append(machine)  # now: another call may have it
         return None
 
