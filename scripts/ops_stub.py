@@ -13,10 +13,11 @@ WIDTH = 120
 HEAD = '''\
 """Written by `make reference` from the catalogue; a test holds it current. See `namespace.py`."""
 
-from typing import Any, Final
+from typing import Final
 
 from teletape_engine.catalogue.attributes import {kinds}
-from teletape_engine.catalogue.op import Array, Op
+from teletape_engine.catalogue.op import Op
+from teletape_engine.catalogue.operand import Operand, Term
 from teletape_engine.spec import {specs}
 
 '''
@@ -45,16 +46,18 @@ def class_name(op: Op) -> str:
 
 def call(op: Op) -> str:
     """The method that a call inside a rule is: arrays by position, attributes by keyword; laid out as ruff does."""
-    arrays = [f"*{op.inputs[0]}: Array"] if op.variadic else [*(f"{name}: Array" for name in op.inputs), "/"]
+    arrays = [f"*{op.inputs[0]}: Term"] if op.variadic else [*(f"{name}: Term" for name in op.inputs), "/"]
     attrs = [attribute(attr) for attr in op.schema.attrs]
     parameters = ["self", *(arrays if op.inputs else ()), *(["*"] if attrs and not op.variadic else []), *attrs]
-    line = f"    def __call__({', '.join(parameters)}) -> Any: ..."
+    result = "Operand" if len(op.results) == 1 else f"tuple[{', '.join(['Operand'] * len(op.results))}]"
+    ignored = "" if len(op.results) == 1 else "  # type: ignore[override]"
+    line = f"    def __call__({', '.join(parameters)}) -> {result}: ...{ignored}"
     if len(line) <= WIDTH:
         return line
     inside = f"        {', '.join(parameters)}"
     if len(inside) > WIDTH:
         inside = "\n".join(f"        {parameter}," for parameter in parameters)
-    return f"    def __call__(\n{inside}\n    ) -> Any: ..."
+    return f"    def __call__({ignored}\n{inside}\n    ) -> {result}: ..."
 
 
 def attribute(attr: Attr) -> str:

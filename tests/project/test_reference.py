@@ -26,8 +26,10 @@ def test_the_stub_of_ops_names_each_op_with_its_arguments() -> None:
     assert names == set(CATALOGUE)
     (call,) = classes["_ReduceSum"].body
     assert ast.unparse(call) == (
-        "def __call__(self, x: Array, /, *, axis: Axes=..., keepdims: bool=...) -> Any:\n    ..."
+        "def __call__(self, x: Term, /, *, axis: Axes=..., keepdims: bool=...) -> Operand:\n    ..."
     )
+    (several,) = classes["_Eigh"].body
+    assert ast.unparse(several).startswith("def __call__(self, x: Term, /) -> tuple[Operand, Operand]:")
 
 
 def test_an_op_that_does_not_exist_is_no_attribute_of_ops() -> None:

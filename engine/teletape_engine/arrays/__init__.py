@@ -19,8 +19,25 @@ from teletape_engine.arrays.cpu import CPU, DeviceFacts, cpu_facts
 from teletape_engine.arrays.gpu import Gpu, gpu_facts
 from teletape_engine.errors import UnimplementedError
 
-Array: TypeAlias = Any  # numpy.ndarray, numpy.generic or cupy.ndarray
 HostArray: TypeAlias = np.ndarray[Any, Any]
+Array: TypeAlias = np.ndarray[Any, Any]  # or NumPy's scalar, or CuPy's array, which have what is used of it
+
+
+class ArrayModule(Protocol):
+    """NumPy, CuPy, or what notes their calls for a plan: functions of arrays under NumPy's names."""
+
+    __name__: str
+    nan: float
+    inf: float
+    pi: float
+    linalg: ArrayModule
+    fft: ArrayModule
+    lib: Any
+    add: Any
+    maximum: Any
+    minimum: Any
+
+    def __getattr__(self, name: str) -> Callable[..., Array]: ...
 
 
 @runtime_checkable

@@ -10,41 +10,42 @@ from typing import Any
 
 import numpy as np
 
+from teletape_engine.arrays import Array, ArrayModule
 from teletape_engine.arrays.linalg import raising
 from teletape_engine.errors import InvalidArgumentError, UnimplementedError
 from teletape_engine.spec import COMPLEX
 
 
-def eigh(xp: Any, a: Any) -> tuple[Any, Any]:
+def eigh(xp: ArrayModule, a: Array) -> tuple[Array, Array]:
     """Ascending eigenvalues [..., n] and eigenvectors [..., n, n], from the lower triangles of Hermitian matrices."""
-    return _converging(xp, "eigh", a)  # type: ignore[no-any-return]
+    return _converging(xp, "eigh", a)
 
 
-def eigvalsh(xp: Any, a: Any) -> Any:
+def eigvalsh(xp: ArrayModule, a: Array) -> Array:
     """The eigenvalues of `eigh` alone."""
     return _converging(xp, "eigvalsh", a)
 
 
-def eig(xp: Any, a: Any) -> tuple[Any, Any]:
+def eig(xp: ArrayModule, a: Array) -> tuple[Array, Array]:
     """Complex eigenvalues [..., n] and eigenvectors [..., n, n] of matrices without symmetry."""
     values, vectors = _converging(xp, "eig", a)
     order = _order(xp, a, values)
     return xp.take_along_axis(values, order, -1), xp.take_along_axis(vectors, order[..., None, :], -1)
 
 
-def eigvals(xp: Any, a: Any) -> Any:
+def eigvals(xp: ArrayModule, a: Array) -> Array:
     """The eigenvalues of `eig` alone."""
     values = _converging(xp, "eigvals", a)
     return xp.take_along_axis(values, _order(xp, a, values), -1)
 
 
-def _order(xp: Any, a: Any, values: Any) -> Any:
+def _order(xp: ArrayModule, a: Array, values: Array) -> Array:
     """Those of complex matrices by magnitude, as TensorFlow's; those of real ones as LAPACK returns them."""
     keys = abs(values) if a.dtype in COMPLEX else xp.zeros(values.shape)
     return xp.argsort(keys, -1, kind="stable")
 
 
-def _converging(xp: Any, name: str, a: Any) -> Any:
+def _converging(xp: ArrayModule, name: str, a: Array) -> Any:
     function = getattr(xp.linalg, name, None)
     if function is None:
         raise UnimplementedError(f"{name} is not offered on a GPU: its library has no such function")
@@ -57,17 +58,18 @@ def _converging(xp: Any, name: str, a: Any) -> Any:
         raise InvalidArgumentError(f"{whose} was not successful. The input might not be valid.") from None
 
 
-def svd(xp: Any, a: Any, *, full_matrices: bool = False) -> tuple[Any, Any, Any]:
+def svd(xp: ArrayModule, a: Array, *, full_matrices: bool = False) -> tuple[Array, Array, Array]:
     """U, the descending singular values s [..., min(m, n)] and Vᴴ; NaN if they cannot be computed."""
-    return tuple(_or_nan(xp, lambda xp, a: xp.linalg.svd(a, full_matrices=full_matrices), a))
+    u, s, v = _or_nan(xp, lambda xp, a: xp.linalg.svd(a, full_matrices=full_matrices), a)
+    return u, s, v
 
 
-def svdvals(xp: Any, a: Any) -> Any:
+def svdvals(xp: ArrayModule, a: Array) -> Array:
     """The singular values of `svd` alone."""
     return _or_nan(xp, lambda xp, a: [xp.linalg.svd(a, compute_uv=False)], a)[0]
 
 
-def _or_nan(xp: Any, function: Callable[[Any, Any], Any], a: Any) -> list[Any]:
+def _or_nan(xp: ArrayModule, function: Callable[[Any, Any], Any], a: Array) -> list[Array]:
     """The results of a function that may fail; of stacked matrices only those of the failing ones are NaN."""
     try:
         return list(function(xp, a) if xp is np else raising(function, xp, a))
@@ -77,7 +79,7 @@ def _or_nan(xp: Any, function: Callable[[Any, Any], Any], a: Any) -> list[Any]:
         return [xp.full_like(part, np.nan) for part in function(xp, xp.zeros_like(a))]
 
 
-def lu(xp: Any, a: Any) -> tuple[Any, Any]:
+def lu(xp: ArrayModule, a: Array) -> tuple[Array, Array]:
     """L below the diagonal and U [..., n, n], and the permutation [..., n]: row i of L U is row p[i] of a.
 
     Raises:
@@ -93,7 +95,7 @@ def lu(xp: Any, a: Any) -> tuple[Any, Any]:
     return factors.reshape(a.shape), orders.reshape(a.shape[:-1])
 
 
-def _lu_of_one(xp: Any, a: Any) -> tuple[Any, Any]:
+def _lu_of_one(xp: ArrayModule, a: Array) -> tuple[Array, Array]:
     if xp is np:
         from scipy.linalg.lapack import get_lapack_funcs
 

@@ -6,17 +6,19 @@ TensorFlow raises.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
 
+from teletape_engine.arrays import Array, ArrayModule
 from teletape_engine.arrays.cpu import on_host
 from teletape_engine.errors import InvalidArgumentError
 
 _BLOCK: Final = 64  # columns at a time
 
 
-def cholesky(xp: Any, a: Any) -> Any:
+def cholesky(xp: ArrayModule, a: Array) -> Array:
     """The lower triangular L with L Lᴴ = a, from the lower triangle of a; NaN if a is not positive definite."""
     if a.size == 0:
         return xp.zeros_like(a)
@@ -28,7 +30,7 @@ def cholesky(xp: Any, a: Any) -> Any:
         return xp.tril(xp.full_like(a, np.nan))
 
 
-def cholesky_grad(xp: Any, chol: Any, ct: Any) -> Any:
+def cholesky_grad(xp: ArrayModule, chol: Array, ct: Array) -> Array:
     """The Hermitian gradient of `cholesky`: L⁻ᴴ Φ(Lᴴ ct) L⁻¹ made Hermitian, from the lower triangles of L and ct.
 
     On the CPU block by block, as the factorisation itself: a third of the operations of that formula, all of them
@@ -64,11 +66,11 @@ def cholesky_grad(xp: Any, chol: Any, ct: Any) -> Any:
     return grad
 
 
-def _adjoint(a: Any) -> Any:
+def _adjoint(a: Array) -> Array:
     return a.conj().T if a.dtype.kind == "c" else a.T  # the conjugate of real numbers would be a copy
 
 
-def _half_lower(xp: Any, a: Any) -> Any:
+def _half_lower(xp: ArrayModule, a: Array) -> Array:
     """The lower triangle of a square matrix, half of the diagonal; a new array."""
     lower = xp.tril(a)
     at = xp.arange(len(a))
@@ -76,7 +78,7 @@ def _half_lower(xp: Any, a: Any) -> Any:
     return lower
 
 
-def triangular_solve(xp: Any, a: Any, b: Any, *, lower: bool, adjoint: bool) -> Any:
+def triangular_solve(xp: ArrayModule, a: Array, b: Array, *, lower: bool, adjoint: bool) -> Array:
     """The x with a x = b, or aᴴ x = b, from one triangle of a; leading axes are equal. Zeros on the diagonal divide."""
     if b.size == 0:
         return xp.zeros_like(b)
@@ -99,7 +101,7 @@ def triangular_solve(xp: Any, a: Any, b: Any, *, lower: bool, adjoint: bool) -> 
     return np.ascontiguousarray(trsm(1.0, matrix, b.T, side=1, lower=not lower, trans_a=1 if adjoint else 0).T)
 
 
-def tridiagonal_solve(xp: Any, diagonals: Any, rhs: Any) -> Any:
+def tridiagonal_solve(xp: ArrayModule, diagonals: Array, rhs: Array) -> Array:
     """The x with T x = rhs; diagonals [..., 3, n] of T: above (its last is ignored), main, below (its first is).
 
     NaN for singular matrices.
@@ -112,7 +114,7 @@ def tridiagonal_solve(xp: Any, diagonals: Any, rhs: Any) -> Any:
     return solved.astype(rhs.dtype, copy=False)
 
 
-def _tridiagonal_solve(xp: Any, diagonals: Any, rhs: Any) -> Any:
+def _tridiagonal_solve(xp: ArrayModule, diagonals: Array, rhs: Array) -> Array:
     above, main, below = diagonals[0, :-1], diagonals[1], diagonals[2, 1:]
     if xp is not np:
         dense = xp.diag(above, 1) + xp.diag(main) + xp.diag(below, -1)
@@ -126,7 +128,7 @@ def _tridiagonal_solve(xp: Any, diagonals: Any, rhs: Any) -> Any:
     return np.full_like(rhs, np.nan) if info else x
 
 
-def inv(xp: Any, a: Any) -> Any:
+def inv(xp: ArrayModule, a: Array) -> Array:
     """The inverses; InvalidArgumentError if a matrix has none."""
     try:
         return np.linalg.inv(a) if xp is np else raising(xp.linalg.inv, a)
@@ -134,7 +136,7 @@ def inv(xp: Any, a: Any) -> Any:
         raise InvalidArgumentError("Input is not invertible.") from None
 
 
-def solve(xp: Any, a: Any, b: Any) -> Any:
+def solve(xp: ArrayModule, a: Array, b: Array) -> Array:
     """The x with a x = b; leading axes are equal. InvalidArgumentError if a is singular."""
     if b.size == 0:
         return xp.zeros_like(b)
@@ -144,7 +146,7 @@ def solve(xp: Any, a: Any, b: Any) -> Any:
         raise InvalidArgumentError("Input matrix is not invertible.") from None
 
 
-def raising(function: Any, *arrays: Any) -> Any:
+def raising(function: Callable[..., Any], *arrays: Any) -> Any:
     """Calls a function of CuPy, which raises LinAlgError only on request."""
     import cupyx
 
@@ -152,7 +154,7 @@ def raising(function: Any, *arrays: Any) -> Any:
         return function(*arrays)
 
 
-def banded_solve(xp: Any, bands: Any, rhs: Any, *, lower: bool, adjoint: bool) -> Any:
+def banded_solve(xp: ArrayModule, bands: Array, rhs: Array, *, lower: bool, adjoint: bool) -> Array:
     """The x with a x = rhs, or aᴴ x = rhs, of triangular a of bands [..., b, n]; element i is that of row i.
 
     Of lower triangles the main diagonal is the first band, of upper ones the last. NaN goes into the result. The host
@@ -171,7 +173,7 @@ def banded_solve(xp: Any, bands: Any, rhs: Any, *, lower: bool, adjoint: bool) -
     return xp.asarray(np.stack([_banded_solve(*pair, lower, adjoint) for pair in pairs]).reshape(rhs.shape))
 
 
-def _banded_solve(bands: Any, rhs: Any, lower: bool, adjoint: bool) -> Any:
+def _banded_solve(bands: Array, rhs: Array, lower: bool, adjoint: bool) -> Array:
     count, n = bands.shape
     offsets = [-i if lower else count - 1 - i for i in range(count)]
     columns = np.zeros_like(bands)  # element j of a band is that of column j, as LAPACK has it

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from teletape_engine.arrays import linalg
+from teletape_engine.arrays import Array, ArrayModule, linalg
 from teletape_engine.spec import REAL_OF
 
 #: Numerators of Padé approximants of exp, of degrees 3, 5, 7, 9 and 13, and the 1-norms up to which each is exact in
@@ -53,7 +53,7 @@ _PADE: Final[tuple[tuple[float, float | None, tuple[float, ...]], ...]] = (
 )
 
 
-def expm(xp: Any, a: Any) -> Any:
+def expm(xp: ArrayModule, a: Array) -> Array:
     """The exponentials, each matrix scaled and squared by its own norm; NaN for matrices that are not finite."""
     n = a.shape[-1]
     if a.size == 0:
@@ -63,7 +63,7 @@ def expm(xp: Any, a: Any) -> Any:
     finite = xp.isfinite(norms)
     matrices = xp.where(finite[:, None, None], matrices, 0)
     norms = xp.where(finite, norms, 0)
-    single = REAL_OF.get(a.dtype, a.dtype).itemsize == 4
+    single = np.dtype(REAL_OF.get(a.dtype, a.dtype)).itemsize == 4
     rows: list[tuple[float, tuple[float, ...]]] = []
     for double_bound, single_bound, coefficients in _PADE:
         largest = single_bound if single else double_bound
@@ -85,7 +85,7 @@ def expm(xp: Any, a: Any) -> Any:
     return result.reshape(a.shape)
 
 
-def _pade(xp: Any, a: Any, coefficients: tuple[float, ...]) -> Any:
+def _pade(xp: ArrayModule, a: Array, coefficients: tuple[float, ...]) -> Array:
     """(V - U)⁻¹ (V + U) with the odd terms U and the even ones V."""
     square = xp.matmul(a, a)
     power = xp.broadcast_to(xp.eye(a.shape[-1], dtype=a.dtype), a.shape)
@@ -99,17 +99,17 @@ def _pade(xp: Any, a: Any, coefficients: tuple[float, ...]) -> Any:
     return linalg.solve(xp, even - odd, even + odd)
 
 
-def logm(xp: Any, a: Any) -> Any:
+def logm(xp: ArrayModule, a: Array) -> Array:
     """The principal logarithms of complex matrices; NaN of singular ones."""
-    return _by_schur(xp, "logm", _logm, a)
+    return _by_schur(_logm, a)
 
 
-def sqrtm(xp: Any, a: Any) -> Any:
+def sqrtm(xp: ArrayModule, a: Array) -> Array:
     """The principal square roots; NaN of real matrices that have no real one, and if several eigenvalues are 0."""
-    return _by_schur(xp, "sqrtm", _sqrtm, a)
+    return _by_schur(_sqrtm, a)
 
 
-def _by_schur(xp: Any, name: str, function: Callable[[Any, Any], Any], a: Any) -> Any:
+def _by_schur(function: Callable[[Any, Array], Array | complex], a: Array) -> Array:
     """Calls a function of one matrix and SciPy for each of the matrices."""
     import scipy.linalg
 
@@ -122,12 +122,12 @@ def _by_schur(xp: Any, name: str, function: Callable[[Any, Any], Any], a: Any) -
     return result
 
 
-def _logm(scipy_linalg: Any, a: Any) -> Any:
+def _logm(scipy_linalg: Any, a: Array) -> Array | complex:
     triangle, _ = scipy_linalg.schur(a, output="complex")
     return scipy_linalg.logm(a) if np.diagonal(triangle).all() else complex(np.nan, np.nan)
 
 
-def _sqrtm(scipy_linalg: Any, a: Any) -> Any:
+def _sqrtm(scipy_linalg: Any, a: Array) -> Array | complex:
     triangle, turn = scipy_linalg.schur(a, output="real" if a.dtype.kind == "f" else "complex")
     if a.dtype.kind == "f":
         eigenvalues = np.diagonal(triangle)

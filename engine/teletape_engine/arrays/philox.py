@@ -13,6 +13,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from teletape_engine.spec import DType
+
 WORDS: Final = 4  #: 32-bit words of a block.
 RESERVED: Final = 256  #: Blocks by which a state advances for each number, whatever the distribution takes.
 _AT_ONCE: Final = 8192  #: Blocks that are computed together: their words stay in the cache.
@@ -48,12 +50,12 @@ def blocks(state: State, offsets: Array) -> tuple[Array, Array, Array, Array]:
 
 
 # ------------------------------------------------------------------------------------------------- numbers of a block
-def width(dtype: Any) -> int:
+def width(dtype: DType) -> int:
     """Returns how many numbers of a dtype a block gives."""
     return WORDS // 2 if dtype.itemsize == 8 else WORDS
 
 
-def uniforms(words: Sequence[Array], dtype: Any) -> list[Array]:
+def uniforms(words: Sequence[Array], dtype: DType) -> list[Array]:
     """Returns the numbers of blocks in [0, 1), from the lowest bits of their words."""
     if dtype == _F64:
         return [_double(words[0], words[1]), _double(words[2], words[3])]
@@ -72,7 +74,7 @@ def _double(high: Array, low: Array) -> Array:
     return ((((high & np.uint64(0xFFFFF)) | np.uint64(0x3FF00000)) << _32) | low).view(_F64) - 1
 
 
-def _short(word: Array, dtype: Any) -> Array:
+def _short(word: Array, dtype: DType) -> Array:
     """Returns the lowest bits of words, as many as the dtype of 16 bits has in its significand."""
     bits, exponent = (10, 15) if dtype == np.float16 else (7, 127)
     whole = (word & np.uint64(2**bits - 1)) | np.uint64(exponent << bits)
@@ -80,7 +82,7 @@ def _short(word: Array, dtype: Any) -> Array:
     return fraction
 
 
-def normals(words: Sequence[Array], dtype: Any) -> list[Array]:
+def normals(words: Sequence[Array], dtype: DType) -> list[Array]:
     """Returns the normal numbers of blocks, by the Box-Muller transform: four float32 or two float64 of a block.
 
     The functions are those of float64 also for float32: their rounded results are what a C library gives for float32,
@@ -101,7 +103,7 @@ def normals(words: Sequence[Array], dtype: Any) -> list[Array]:
     return numbers
 
 
-def whole_numbers(words: Sequence[Array], dtype: Any) -> list[Array]:
+def whole_numbers(words: Sequence[Array], dtype: DType) -> list[Array]:
     """Returns the words, or pairs of them, as unsigned integers of the dtype's size, in uint64."""
     if dtype.itemsize == 4:
         return list(words)
@@ -114,7 +116,7 @@ def workspace(size: int) -> int:
     return _OF_A_BLOCK * min(size + WORDS, _AT_ONCE)
 
 
-def filled(state: State, size: int, dtype: Any, numbers: Callable[..., Sequence[Array]]) -> Array:
+def filled(state: State, size: int, dtype: DType, numbers: Callable[..., Sequence[Array]]) -> Array:
     """Returns `size` numbers, as many of each block as it gives, by `numbers` of its four words."""
     drawn = np.empty((-(-size // width(dtype)), width(dtype)), dtype)
     with np.errstate(over="ignore"):
@@ -126,7 +128,7 @@ def filled(state: State, size: int, dtype: Any, numbers: Callable[..., Sequence[
     return drawn.reshape(-1)[:size]
 
 
-def truncated_normals(state: State, size: int, dtype: Any) -> Array:
+def truncated_normals(state: State, size: int, dtype: DType) -> Array:
     """Returns `size` normal numbers below 2 in size. Each group of a block's numbers has blocks of its own."""
     drawn = np.empty((-(-size // width(dtype)), width(dtype)), dtype)
     with np.errstate(over="ignore"):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
+from teletape_engine.arrays import Array, ArrayModule
 from teletape_engine.arrays.checks import known_bounds, within
 from teletape_engine.arrays.cpu import on_host
 from teletape_engine.errors import InvalidArgumentError
@@ -28,7 +29,7 @@ _ATOMIC: Final = {
 _SIGN: Final = np.uint64(1 << 63)
 
 
-def check_indices(xp: Any, indices: Any, length: int, *, what: str = "indices", end: str = "not in") -> None:
+def check_indices(xp: ArrayModule, indices: Array, length: int, *, what: str = "indices", end: str = "not in") -> None:
     """Checks that every index is in [0, length). On a GPU this waits for the indices.
 
     Raises:
@@ -42,7 +43,7 @@ def check_indices(xp: Any, indices: Any, length: int, *, what: str = "indices", 
     raise InvalidArgumentError(f"{what}{place} = {int(indices[where])} is {end} [0, {length})")
 
 
-def check_ids(xp: Any, ids: Any, segments: int) -> bool:
+def check_ids(xp: ArrayModule, ids: Array, segments: int) -> bool:
     """Checks that no id of a segment is too large, and returns whether none is negative. Waits as `check_indices`.
 
     Raises:
@@ -55,7 +56,7 @@ def check_ids(xp: Any, ids: Any, segments: int) -> bool:
     return bool((ids >= 0).all())
 
 
-def add_rows(xp: Any, rows: Any, ids: Any, length: int) -> Any:
+def add_rows(xp: ArrayModule, rows: Array, ids: Array, length: int) -> Array:
     """Zeros [length, d] plus `rows[k]` at row `ids[k]`; rows of equal id add up.
 
     In the order of the rows on the CPU; in no certain order on a GPU, so that the last bit of a sum may differ from
@@ -78,7 +79,7 @@ def add_rows(xp: Any, rows: Any, ids: Any, length: int) -> Any:
         starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
         out[ordered[starts]] = np.add.reduceat(rows[order].astype(out.dtype, copy=False), starts, axis=0)
     else:
-        atomic = _ATOMIC.get(out.dtype.name, out.dtype)
+        atomic = np.dtype(_ATOMIC.get(out.dtype.name, out.dtype))
         if out.dtype.itemsize < 4:  # too small for an atomic addition
             total = xp.zeros(out.shape, atomic)
             xp.add.at(total, ids, rows.astype(atomic))
@@ -88,7 +89,7 @@ def add_rows(xp: Any, rows: Any, ids: Any, length: int) -> Any:
     return out.astype(dtype, copy=False)
 
 
-def check_inside(xp: Any, indices: Any, shape: tuple[int, ...], *, what: str = "shape") -> Any:
+def check_inside(xp: ArrayModule, indices: Array, shape: tuple[int, ...], *, what: str = "shape") -> Array:
     """Checks that all `indices` [..., depth] are inside an array of `shape`; returns them as int64 [n, depth].
 
     Raises:
@@ -112,7 +113,7 @@ def check_inside(xp: Any, indices: Any, shape: tuple[int, ...], *, what: str = "
     return places
 
 
-def flat_indices(xp: Any, indices: Any, shape: tuple[int, ...]) -> Any:
+def flat_indices(xp: ArrayModule, indices: Array, shape: tuple[int, ...]) -> Array:
     """`indices` [..., depth] along the first axes of an array of that shape, as flat ones [n] into those together.
 
     Raises:
@@ -126,7 +127,7 @@ def flat_indices(xp: Any, indices: Any, shape: tuple[int, ...]) -> Any:
     return flat
 
 
-def change_rows(xp: Any, array: Any, ids: Any, rows: Any, how: str) -> None:
+def change_rows(xp: ArrayModule, array: Array, ids: Array, rows: Array, how: str) -> None:
     """Changes rows of `array` in place: the new row is made of `array[ids[k]]` and `rows[k]`, for each k in turn.
 
     Args:
@@ -159,7 +160,7 @@ def change_rows(xp: Any, array: Any, ids: Any, rows: Any, how: str) -> None:
         _change(xp, array, xp.asarray(host[now]), rows[xp.asarray(now)], how)
 
 
-def _change(xp: Any, array: Any, ids: Any, rows: Any, how: str) -> None:
+def _change(xp: ArrayModule, array: Array, ids: Array, rows: Array, how: str) -> None:
     """As `change_rows`, no row twice."""
     if how == "update":
         array[ids] = rows
@@ -176,12 +177,12 @@ def _change(xp: Any, array: Any, ids: Any, rows: Any, how: str) -> None:
         array[ids] = (xp.minimum if how == "min" else xp.maximum)(array[ids], rows)
 
 
-def _towards_zero(xp: Any, a: Any, b: Any) -> Any:
+def _towards_zero(xp: ArrayModule, a: Array, b: Array) -> Array:
     quotient = a // b
     return quotient + ((quotient < 0) & (quotient * b != a)).astype(a.dtype)
 
 
-def extreme_rows(xp: Any, rows: Any, ids: Any, length: int, *, largest: bool) -> Any:
+def extreme_rows(xp: ArrayModule, rows: Array, ids: Array, length: int, *, largest: bool) -> Array:
     """[length, d]: for each id the largest, or else the smallest, elements of the `rows` [n, d] with it.
 
     For an id that no row has: the dtype's lowest, or highest, finite number.

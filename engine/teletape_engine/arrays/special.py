@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from teletape_engine.arrays import Array, ArrayModule
 from teletape_engine.arrays.tiles import in_tiles
 from teletape_engine.errors import UnimplementedError
 from teletape_engine.spec import wide
@@ -29,7 +30,7 @@ _ERF_BOTTOM = np.array(
 )
 
 
-def erf(xp: Any, x: Any) -> Any:
+def erf(xp: ArrayModule, x: Array) -> Array:
     """The error function of floating-point numbers, of 16 bits in float32."""
     dtype = x.dtype
     if xp.__name__ != "numpy" or dtype.itemsize > 4:
@@ -37,7 +38,7 @@ def erf(xp: Any, x: Any) -> Any:
     return in_tiles(xp, lambda xp, x: _erf32(xp, x.astype(wide(dtype), copy=False)).astype(dtype, copy=False), x)
 
 
-def _erf32(xp: Any, x: Any) -> Any:
+def _erf32(xp: ArrayModule, x: Array) -> Array:
     """x P(x²)/Q(x²), the rational function of Eigen's and XLA's kernels: within 6 units in the last place."""
     x = xp.minimum(xp.maximum(x, -_ERF_END), _ERF_END)
     square = x * x
@@ -47,7 +48,7 @@ def _erf32(xp: Any, x: Any) -> Any:
     return xp.minimum(xp.maximum(x, -_ONE), _ONE)
 
 
-def _polynomial(x: Any, coefficients: np.ndarray[Any, Any]) -> Any:
+def _polynomial(x: Array, coefficients: np.ndarray[Any, Any]) -> Array:
     y = x * coefficients[0]
     for coefficient in coefficients[1:-1]:
         y += coefficient
@@ -56,7 +57,7 @@ def _polynomial(x: Any, coefficients: np.ndarray[Any, Any]) -> Any:
     return y
 
 
-def function(xp: Any, name: str, *arrays: Any, part: int | None = None) -> Any:
+def function(xp: ArrayModule, name: str, *arrays: Array, part: int | None = None) -> Array:
     """SciPy's or CuPy's function of that name, of floating-point arrays of one dtype; of 16 bits in float32.
 
     Args:
@@ -78,13 +79,13 @@ def function(xp: Any, name: str, *arrays: Any, part: int | None = None) -> Any:
     return (results if part is None else results[part]).astype(dtype, copy=False)
 
 
-def zeta(xp: Any, x: Any, q: Any) -> Any:
+def zeta(xp: ArrayModule, x: Array, q: Array) -> Array:
     """Hurwitz's zeta function; at q = 0, -1, … inf if x is even, else nan. Errors as `function`."""
     diverges = (q <= 0) & (q == xp.floor(q)) & (xp.mod(x, 2) != 0)
     return xp.where(diverges, x.dtype.type(xp.nan), function(xp, "zeta", x, q))
 
 
-def _module(xp: Any, function: str) -> Any:
+def _module(xp: ArrayModule, function: str) -> Any:
     if xp is not np:
         import cupyx.scipy.special
 

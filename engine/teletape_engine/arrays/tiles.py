@@ -7,10 +7,12 @@ from typing import Any, Final
 
 import numpy as np
 
+from teletape_engine.arrays import Array, ArrayModule
+
 TILE: Final = 1 << 15  #: Elements of a tile.
 
 
-def in_tiles(xp: Any, function: Callable[..., Any], *arrays: Any) -> Any:
+def in_tiles(xp: ArrayModule, function: Callable[..., Any], *arrays: Array) -> Array:
     """`function(xp, *arrays)`, which gives an array of the shape and dtype of the first; each element by itself.
 
     Tiles are for arrays of one shape in the CPU's memory; another input may be broadcast, or a number. While a plan is

@@ -15,6 +15,7 @@ import numpy as np
 from teletape_engine.catalogue.attributes import Schema
 from teletape_engine.catalogue.binding import by_name
 from teletape_engine.catalogue.op import CATALOGUE, NOTHING, Cut, OnGpu, Op, Reach, Sample, Trait
+from teletape_engine.catalogue.operand import Operand
 from teletape_engine.catalogue.rule import NoGradient, Rule
 from teletape_engine.catalogue.signature import Functions, functions_of
 from teletape_engine.errors import InvalidArgumentError
@@ -37,7 +38,7 @@ def check_word(attr: str, word: object, allowed: Sequence[str]) -> None:
         raise InvalidArgumentError(with_nearest(refusal, word, allowed))
 
 
-def check_dtypes(op_type: str, specs: Sequence[Spec], dtypes: frozenset[DType]) -> None:
+def check_dtypes(op_type: str, specs: Sequence[Spec | Operand], dtypes: frozenset[DType]) -> None:
     """Checks that all inputs have one dtype, and that the op takes it.
 
     Raises:
@@ -55,7 +56,7 @@ def check_dtypes(op_type: str, specs: Sequence[Spec], dtypes: frozenset[DType]) 
         check_dtype(op_type, i, spec, first)
 
 
-def check_dtype(op_type: str, i: int, spec: Spec, dtype: DType) -> None:
+def check_dtype(op_type: str, i: int, spec: Spec | Operand, dtype: DType) -> None:
     """Raises InvalidArgumentError unless input `i` has that dtype."""
     if spec.dtype is not dtype:
         raise InvalidArgumentError(

@@ -16,7 +16,7 @@ import difflib
 import enum
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple
 
 from teletape_engine import arrays
 from teletape_engine.catalogue.attributes import Attrs, Schema
@@ -28,8 +28,6 @@ from teletape_engine.errors import InvalidArgumentError, UnknownOpError
 from teletape_engine.spec import DType, Spec, Weak, weak_dtype
 
 _NUMPY: Final = ("np.", "numpy.")  # what its names are written after
-
-Array: TypeAlias = Any  # an array of the backend, a Python number, or an Operand
 
 
 class Trait(enum.Enum):
@@ -225,12 +223,12 @@ class Op:
     reach: Reach = Reach.ALL
     bound: dict[Any, Any] = field(default_factory=dict, repr=False)
 
-    def __call__(self, *args: Array, **attrs: Any) -> Any:
+    def __call__(self, *args: Any, **attrs: Any) -> Operand:
         """Runs the op inside a rule: at once on bare arrays, through the runtime on operands."""
         for arg in args:
             if isinstance(arg, Operand):
                 return arg.runtime.call(self, args, attrs)
-        return self.forward(arrays.namespace(args), *args, **attrs)
+        return self.forward(arrays.namespace(args), *args, **attrs)  # type: ignore[no-any-return]  # a bare array
 
     def __repr__(self) -> str:
         return f"<op {self.name}>"

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from teletape_engine.catalogue.namespace import ops
-from teletape_engine.spec import DType
+from teletape_engine.spec import DType, Number
 
 
 class Runtime:
@@ -88,3 +88,6 @@ class Operand:
         return self.runtime.call(ops.not_equal, (self, other), {})
 
     __hash__ = None  # type: ignore[assignment]  # == is elementwise
+
+
+Term: TypeAlias = Operand | Number  #: What a rule calls an op on.

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from teletape_engine.arrays import Array, ArrayModule
 from teletape_engine.arrays.checks import holds, within
 from teletape_engine.catalogue.define import check_dtypes, on_gpu, op, sample
 from teletape_engine.catalogue.elementwise import batch_elementwise
@@ -33,7 +34,7 @@ def _condition_spec(condition: Spec, *, message: str) -> Spec:
     traits=[Trait.ASSERTS],
 )
 @on_gpu(waits="whether the condition holds")
-def ensure(xp: Any, condition: Any, *, message: str) -> Any:
+def ensure(xp: ArrayModule, condition: Array, *, message: str) -> Array:
     """The condition itself, if it holds everywhere; else an error with the message."""
     if not holds(xp, condition):
         raise InvalidArgumentError(message or "the condition does not hold everywhere")
@@ -56,7 +57,7 @@ def _floating_spec(x: Spec, *, message: str) -> Spec:
     reach=Reach.ELEMENTS,
 )
 @on_gpu(waits="whether every number is finite")
-def check_numerics(xp: Any, x: Any, *, message: str) -> Any:
+def check_numerics(xp: ArrayModule, x: Array, *, message: str) -> Array:
     """x itself, if none of its numbers is NaN or infinite; else an error that begins with the message."""
     if not holds(xp, xp.isfinite(x)):
         kinds = [kind for test, kind in ((xp.isinf, "Inf"), (xp.isnan, "NaN")) if test(x).any()]
@@ -83,7 +84,7 @@ def _index_spec(index: Spec, *, length: int, wraps: bool, message: str) -> Spec:
     integers=("index",),
 )
 @on_gpu(waits="a check of the index, unless the host knows its bounds")
-def element_index(xp: Any, index: Any, *, length: int, wraps: bool, message: str) -> Any:
+def element_index(xp: ArrayModule, index: Any, *, length: int, wraps: bool, message: str) -> Array:
     """An index into an axis of this length, counted from the front; if it `wraps`, a negative one counts from the end.
 
     Raises:
@@ -123,7 +124,7 @@ def _start_spec(begin: Spec, *, shape: Shape, size: Shape) -> Spec:
     integers=("begin",),
 )
 @on_gpu(waits="a check of the positions", up="the last positions that are inside")
-def slice_start(xp: Any, begin: Any, *, shape: Shape, size: Shape) -> Any:
+def slice_start(xp: ArrayModule, begin: Array, *, shape: Shape, size: Shape) -> Array:
     """`begin` itself, the first position along each axis of a block of `size` elements, if the block is inside.
 
     Raises:

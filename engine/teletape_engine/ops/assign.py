@@ -16,6 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from teletape_engine.arrays import Array, ArrayModule
 from teletape_engine.arrays.scatter import change_rows, check_indices, flat_indices
 from teletape_engine.catalogue.attributes import Slices
 from teletape_engine.errors import InvalidArgumentError
@@ -102,7 +103,7 @@ def _check_slice(variable: Spec, value: Spec, indices: Spec) -> None:
         )
 
 
-def check_positions(xp: Any, indices: Any, shape: Shape, mode: str) -> Any:
+def check_positions(xp: ArrayModule, indices: Array, shape: Shape, mode: str) -> Array:
     """The rows, or the elements and slices counted flat, that `indices` name in a variable of `shape`.
 
     Raises:
@@ -115,7 +116,7 @@ def check_positions(xp: Any, indices: Any, shape: Shape, mode: str) -> Any:
     return indices
 
 
-def change_of(xp: Any, shape: Shape, value: Any, indices: Any, mode: str) -> Callable[[Any], None]:
+def change_of(xp: ArrayModule, shape: Shape, value: Any, indices: Array, mode: str) -> Callable[[Any], None]:
     """A function that changes an array of `shape` in place; everything is checked before anything is written.
 
     Raises:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from teletape_engine.catalogue.attributes import Axes
 from teletape_engine.catalogue.define import sample
 from teletape_engine.catalogue.families import composite
 from teletape_engine.catalogue.namespace import ops
-from teletape_engine.catalogue.op import Sample
+from teletape_engine.catalogue.op import Op, Sample
+from teletape_engine.catalogue.operand import Operand
 from teletape_engine.catalogue.signature import Conversion, by_hand, function
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.assertions import ensure
@@ -44,7 +43,7 @@ _FLAGS = np.array([[True, False], [True, True]])
         ),
     ),
 )
-def count_nonzero(x: Any, *, axis: Axes = None, keepdims: bool = False, dtype: DType = DTYPES["int64"]) -> Any:
+def count_nonzero(x: Operand, *, axis: Axes = None, keepdims: bool = False, dtype: DType = DTYPES["int64"]) -> Operand:
     """The number of elements over `axis` that are not zero, or that are true."""
     return reduce_sum(cast(ops.not_equal(x, zeros_like(x)), dtype=dtype), axis=axis, keepdims=keepdims)
 
@@ -52,20 +51,20 @@ def count_nonzero(x: Any, *, axis: Axes = None, keepdims: bool = False, dtype: D
 _ORDERS = [sample(np.array([1.0, 2.0, 2.0])), sample((2, 2)), sample(())]
 
 
-def _neighbours(x: Any, compare: Any) -> Any:
+def _neighbours(x: Operand, compare: Op) -> Operand:
     flat = reshape(x, shape=(-1,))
     first, second = (strided_slice(flat, index=(part,)) for part in ((None, -1, None), (1, None, None)))
     return reduce_all(compare(first, second))
 
 
 @composite(samples=_ORDERS, tf="math.is_non_decreasing")
-def is_non_decreasing(x: Any) -> Any:
+def is_non_decreasing(x: Operand) -> Operand:
     """Whether no element, in row-major order, is larger than the next one."""
     return _neighbours(x, ops.less_equal)
 
 
 @composite(samples=_ORDERS, tf="math.is_strictly_increasing")
-def is_strictly_increasing(x: Any) -> Any:
+def is_strictly_increasing(x: Operand) -> Operand:
     """Whether each element, in row-major order, is smaller than the next one."""
     return _neighbours(x, ops.less)
 
@@ -79,7 +78,7 @@ def is_strictly_increasing(x: Any) -> Any:
     integers=("x",),
     tf=(by_hand("math.bincount", "the number of bins is by default the largest number and one more"),),
 )
-def bincount(x: Any, weights: Any, *, size: int, rows: bool = False) -> Any:
+def bincount(x: Operand, weights: Operand, *, size: int, rows: bool = False) -> Operand:
     """For each of the numbers 0 to size - 1 the sum of the weights of the elements that are equal to it.
 
     x: integers; weights: of the same shape. Other numbers are left out. Of the whole array [size], or of each row of a
@@ -109,7 +108,7 @@ def bincount(x: Any, weights: Any, *, size: int, rows: bool = False) -> Any:
     ],
     tf=(by_hand("sequence_mask", "the width is by default the largest length"),),
 )
-def sequence_mask(lengths: Any, *, maxlen: int, dtype: DType = DTYPES["bool"]) -> Any:
+def sequence_mask(lengths: Operand, *, maxlen: int, dtype: DType = DTYPES["bool"]) -> Operand:
     """For each length [...] a row [..., maxlen] that is true, or 1, in that many places at its beginning."""
     if maxlen < 0:
         raise InvalidArgumentError(f"maxlen must be non-negative, found {maxlen}")
@@ -139,8 +138,8 @@ _HISTOGRAMS = [
     ),
 )
 def histogram_fixed_width_bins(
-    values: Any, value_range: Any, *, nbins: int = 100, dtype: DType = DTYPES["int32"]
-) -> Any:
+    values: Operand, value_range: Operand, *, nbins: int = 100, dtype: DType = DTYPES["int32"]
+) -> Operand:
     """The number of each value's bin: `nbins` of one width from `value_range[0]` to `value_range[1]`.
 
     Values outside are in the first or the last bin; nan is in the first.
@@ -175,7 +174,9 @@ def histogram_fixed_width_bins(
         ),
     ),
 )
-def histogram_fixed_width(values: Any, value_range: Any, *, nbins: int = 100, dtype: DType = DTYPES["int32"]) -> Any:
+def histogram_fixed_width(
+    values: Operand, value_range: Operand, *, nbins: int = 100, dtype: DType = DTYPES["int32"]
+) -> Operand:
     """The number of values in each of `nbins` bins; bins and errors are those of histogram_fixed_width_bins.
 
     Raises:

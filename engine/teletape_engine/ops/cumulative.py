@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 
+from teletape_engine.arrays import Array, ArrayModule
 from teletape_engine.arrays.kernels import Lines, applied, kernel
 from teletape_engine.catalogue.attributes import Axis
 from teletape_engine.catalogue.define import check_dtypes, op, sample
 from teletape_engine.catalogue.families import batch_all, batch_axes, composite, linear
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import Reach, Trait
+from teletape_engine.catalogue.operand import Operand
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.elementwise.complex import conj
 from teletape_engine.ops.elementwise.math import exp
@@ -30,7 +32,9 @@ from teletape_engine.spec import (
 )
 
 
-def _running(xp: Any, run: Any, unit: int, x: Any, axis: int, exclusive: bool, reverse: bool) -> Any:
+def _running(
+    xp: ArrayModule, run: Callable[..., Array], unit: int, x: Array, axis: int, exclusive: bool, reverse: bool
+) -> Array:
     if reverse:
         x = xp.flip(x, axis)
     total = run(x, axis=axis, dtype=wide(x.dtype))
@@ -66,7 +70,7 @@ def _cumsum_spec(x: Spec, *, axis: int, exclusive: bool, reverse: bool) -> Spec:
     traits=[Trait.SELECTS],
     reach=Reach.LINES,
 )
-def cumsum(xp: Any, x: Any, *, axis: Axis = 0, exclusive: bool = False, reverse: bool = False) -> Any:
+def cumsum(xp: ArrayModule, x: Array, *, axis: Axis = 0, exclusive: bool = False, reverse: bool = False) -> Array:
     """Sums of the elements up to each along `axis`: without itself if `exclusive`, from the end if `reverse`."""
     return _running(xp, xp.cumsum, 0, x, axis, exclusive, reverse)
 
@@ -78,7 +82,7 @@ def _cumprod_spec(x: Spec, *, axis: int, exclusive: bool, reverse: bool) -> Spec
     return x
 
 
-def _previous(x: Any, axis: int, reverse: bool) -> Any:
+def _previous(x: Operand, axis: int, reverse: bool) -> Operand:
     """For each element the one before it in the direction of the run, and 0 for the first."""
     n = len(x.shape)
     at = axis_in(axis, n)
@@ -89,11 +93,11 @@ def _previous(x: Any, axis: int, reverse: bool) -> Any:
     return ops.pad(ops.strided_slice(x, index=(*((None, None, None),) * at, rest)), paddings=paddings)
 
 
-def _conj_if(x: Any) -> Any:
+def _conj_if(x: Operand) -> Operand:
     return conj(x) if x.dtype in COMPLEX else x
 
 
-def _cumprod_vjp(ct: Any, x: Any, axis: int, exclusive: bool, reverse: bool) -> Any:
+def _cumprod_vjp(ct: Operand, x: Operand, axis: int, exclusive: bool, reverse: bool) -> Operand:
     x = _conj_if(x)
     after = ops.recurrence(ct, x, axis=axis, reverse=not reverse, own=exclusive)
     if exclusive:
@@ -101,7 +105,7 @@ def _cumprod_vjp(ct: Any, x: Any, axis: int, exclusive: bool, reverse: bool) -> 
     return after * cumprod(x, axis=axis, exclusive=True, reverse=reverse)
 
 
-def _cumprod_jvp(t: Any, x: Any, axis: int, exclusive: bool, reverse: bool) -> Any:
+def _cumprod_jvp(t: Operand, x: Operand, axis: int, exclusive: bool, reverse: bool) -> Operand:
     before = cumprod(x, axis=axis, exclusive=True, reverse=reverse)
     tangent = ops.recurrence(t * before, x, axis=axis, reverse=reverse)
     return _previous(tangent, axis, reverse) if exclusive else tangent
@@ -126,7 +130,7 @@ def _cumprod_jvp(t: Any, x: Any, axis: int, exclusive: bool, reverse: bool) -> A
     traits=[Trait.MULTIPLIES],
     reach=Reach.LINES,
 )
-def cumprod(xp: Any, x: Any, *, axis: Axis = 0, exclusive: bool = False, reverse: bool = False) -> Any:
+def cumprod(xp: ArrayModule, x: Array, *, axis: Axis = 0, exclusive: bool = False, reverse: bool = False) -> Array:
     """Products of the elements up to each along `axis`: without itself if `exclusive`, from the end if `reverse`."""
     return _running(xp, xp.cumprod, 1, x, axis, exclusive, reverse)
 
@@ -135,14 +139,14 @@ def _recurrence_spec(x: Spec, factors: Spec, *, axis: int, reverse: bool, own: b
     return _one_shape("Recurrence", (x, factors), FLOATING | COMPLEX, axis)
 
 
-def _recurrence_vjp_factors(ct: Any, factors: Any, y: Any, axis: int, reverse: bool, own: bool) -> Any:
+def _recurrence_vjp_factors(ct: Operand, factors: Operand, y: Operand, axis: int, reverse: bool, own: bool) -> Operand:
     back = ops.recurrence(ct, _conj_if(factors), axis=axis, reverse=not reverse, own=not own)
     if own:
         return back * _conj_if(_previous(y, axis, reverse))
     return _previous(back, axis, not reverse) * _conj_if(y)
 
 
-def _recurrence_jvp_factors(t: Any, factors: Any, y: Any, axis: int, reverse: bool, own: bool) -> Any:
+def _recurrence_jvp_factors(t: Operand, factors: Operand, y: Operand, axis: int, reverse: bool, own: bool) -> Operand:
     terms = t * _previous(y, axis, reverse) if own else _previous(t * y, axis, reverse)
     return ops.recurrence(terms, factors, axis=axis, reverse=reverse, own=own)
 
@@ -177,7 +181,9 @@ def _recurrence_jvp_factors(t: Any, factors: Any, y: Any, axis: int, reverse: bo
     traits=[Trait.MULTIPLIES],
     reach=Reach.LINES,
 )
-def recurrence(xp: Any, x: Any, factors: Any, *, axis: Axis = 0, reverse: bool = False, own: bool = True) -> Any:
+def recurrence(
+    xp: ArrayModule, x: Array, factors: Array, *, axis: Axis = 0, reverse: bool = False, own: bool = True
+) -> Array:
     """y_i = x_i + f_i y_(i-1) along `axis`, with y = 0 before the first; from the end if `reverse`.
 
     The factor is that of the element before, f_(i-1), if not `own`.
@@ -187,7 +193,7 @@ def recurrence(xp: Any, x: Any, factors: Any, *, axis: Axis = 0, reverse: bool =
     return _recurrence(xp, terms, factors, axis, reverse, own).astype(x.dtype, copy=False)
 
 
-def _recurrence(xp: Any, terms: Any, factors: Any, axis: int, reverse: bool, own: bool) -> Any:
+def _recurrence(xp: ArrayModule, terms: Array, factors: Array, axis: int, reverse: bool, own: bool) -> Array:
     at = axis_in(axis, terms.ndim)
     shape = terms.shape
     lines = Lines(math.prod(shape[:at]), shape[at], math.prod(shape[at + 1 :]), int(reverse), int(own))
@@ -214,7 +220,7 @@ def _one_shape(op_type: str, specs: tuple[Spec, ...], dtypes: frozenset[DType], 
     return specs[0]
 
 
-def _scan_spec(op_type: str) -> Any:
+def _scan_spec(op_type: str) -> Callable[..., Spec]:
     return lambda *specs, axis, reverse: _one_shape(op_type, specs, FLOATING, axis)
 
 
@@ -222,7 +228,9 @@ def _steps(length: int, reverse: bool) -> range:
     return range(length - 1, -1, -1) if reverse else range(length)
 
 
-def _decayed_vjp_exponents(ct: Any, x: Any, exponents: Any, y: Any, axis: int, reverse: bool) -> Any:
+def _decayed_vjp_exponents(
+    ct: Operand, x: Operand, exponents: Operand, y: Operand, axis: int, reverse: bool
+) -> Operand:
     return x * ops.decayed_cumsum(ct, -exponents, axis=axis, reverse=not reverse) - ct * y
 
 
@@ -253,7 +261,7 @@ def _decayed_vjp_exponents(ct: Any, x: Any, exponents: Any, y: Any, axis: int, r
     workspace=lambda x, exponents, **_: 2 * (wide_bytes(x) + half_bytes(x)) + x.nbytes,
     reach=Reach.LINES,
 )
-def decayed_cumsum(xp: Any, x: Any, exponents: Any, *, axis: Axis = 0, reverse: bool = False) -> Any:
+def decayed_cumsum(xp: ArrayModule, x: Array, exponents: Array, *, axis: Axis = 0, reverse: bool = False) -> Array:
     """Sums along `axis` of the elements x_j up to each i, times exp(e_j - e_i): the gradient of cumulative_logsumexp.
 
     Neither overflows if the exponents ascend in the direction of the sum. From the end if `reverse`.
@@ -280,7 +288,7 @@ def decayed_cumsum(xp: Any, x: Any, exponents: Any, *, axis: Axis = 0, reverse: 
     workspace=lambda x, **_: 3 * wide_bytes(x) + half_bytes(x),
     reach=Reach.LINES,
 )
-def running_logsumexp(xp: Any, x: Any, *, axis: Axis = 0, reverse: bool = False) -> Any:
+def running_logsumexp(xp: ArrayModule, x: Array, *, axis: Axis = 0, reverse: bool = False) -> Array:
     """log(Σ eˣ) of the elements up to each along `axis`, without overflow; from the end if `reverse`."""
     if xp is np:
         x = np.flip(x, axis) if reverse else x
@@ -303,7 +311,7 @@ def running_logsumexp(xp: Any, x: Any, *, axis: Axis = 0, reverse: bool = False)
     ],
     tf="math.cumulative_logsumexp",
 )
-def cumulative_logsumexp(x: Any, *, axis: Axis = 0, exclusive: bool = False, reverse: bool = False) -> Any:
+def cumulative_logsumexp(x: Operand, *, axis: Axis = 0, exclusive: bool = False, reverse: bool = False) -> Operand:
     """log(Σ eˣ) of the elements up to each along `axis`: without itself if `exclusive`, from the end if `reverse`."""
     total = running_logsumexp(x, axis=axis, reverse=reverse)
     n = len(x.shape)

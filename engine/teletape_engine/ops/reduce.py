@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
+from teletape_engine.arrays import Array, ArrayModule
 from teletape_engine.catalogue.attributes import Axes, Axis
 from teletape_engine.catalogue.define import check_dtypes, op, sample
 from teletape_engine.catalogue.families import batch_axes, composite, reduced, reduction, restore
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import Sample, Trait
+from teletape_engine.catalogue.operand import Operand
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE, NOT_REGISTERED
 from teletape_engine.catalogue.signature import Conversion, PublicFunction, function
 from teletape_engine.errors import InvalidArgumentError
@@ -33,6 +36,7 @@ from teletape_engine.spec import (
     KERNEL_NAMES,
     PLACES,
     DType,
+    Number,
     Spec,
     axes_in,
     wide,
@@ -60,7 +64,7 @@ def _rows_together(rows: int, length: int) -> int:
     return next((n for n in range(min(_ROW // max(length, 1), rows // 8), 7, -1) if rows % n == 0), 1)
 
 
-def _total(xp: Any, x: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
+def _total(xp: ArrayModule, x: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
     """The sum over axes, in the dtype that sums are computed in.
 
     Many short rows are added up as fewer long ones first: five times faster, and more exact.
@@ -83,7 +87,7 @@ def _total(xp: Any, x: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
     tf="reduce_sum math.reduce_sum",
     extra=[sample((0, 2), axis=0)],
 )
-def reduce_sum(xp: Any, x: Any, *, axis: Axes = None, keepdims: bool = False) -> Any:
+def reduce_sum(xp: ArrayModule, x: Array, *, axis: Axes = None, keepdims: bool = False) -> Array:
     """The sum over `axis` (one, several, or by default all); integers wrap around. Without elements it is 0."""
     return _total(xp, x, axes_in(axis, len(x.shape)), keepdims).astype(x.dtype, copy=False)
 
@@ -97,7 +101,7 @@ def reduce_sum(xp: Any, x: Any, *, axis: Axes = None, keepdims: bool = False) ->
     tf="reduce_mean math.reduce_mean",
     workspace=lambda x, axis, keepdims: 40 * math.prod(reduced(x.shape, axis, keepdims)) if x.dtype in INTEGER else 0,
 )
-def reduce_mean(xp: Any, x: Any, *, axis: Axes = None, keepdims: bool = False) -> Any:
+def reduce_mean(xp: ArrayModule, x: Array, *, axis: Axes = None, keepdims: bool = False) -> Array:
     """The mean over `axis`; of integers an integer, summed in 64 bits and rounded toward zero; nan without elements."""
     axes, count = axes_in(axis, len(x.shape)), _counted(x.shape, axis)
     if x.dtype in INTEGER:
@@ -109,25 +113,25 @@ def reduce_mean(xp: Any, x: Any, *, axis: Axes = None, keepdims: bool = False) -
 
 
 # ---------------------------------------------------------------------------------------------------------- extremes
-def _shares(x: Any, y: Any, x_spec: Spec, axis: Axes) -> Any:
+def _shares(x: Operand, y: Operand, x_spec: Spec, axis: Axes) -> Operand:
     """The weight of each element in the extreme: equal weights on a tie."""
     here = cast(x == restore(y, x_spec, axis), dtype=x_spec.dtype)
     return here / reduce_sum(here, axis=axis, keepdims=True)
 
 
-def _extreme_vjp(ct: Any, x: Any, y: Any, x_spec: Spec, axis: Axes) -> Any:
+def _extreme_vjp(ct: Operand, x: Operand, y: Operand, x_spec: Spec, axis: Axes) -> Operand:
     return restore(ct, x_spec, axis) * _shares(x, y, x_spec, axis)
 
 
-def _extreme_jvp(t: Any, x: Any, y: Any, x_spec: Spec, axis: Axes, keepdims: bool) -> Any:
+def _extreme_jvp(t: Operand, x: Operand, y: Operand, x_spec: Spec, axis: Axes, keepdims: bool) -> Operand:
     return reduce_sum(t * _shares(x, y, x_spec, axis), axis=axis, keepdims=keepdims)
 
 
-def _lowest(dtype: DType) -> Any:
+def _lowest(dtype: DType) -> Number:
     return dtype.type(-np.inf) if dtype in FLOATING else np.iinfo(dtype).min
 
 
-def _highest(dtype: DType) -> Any:
+def _highest(dtype: DType) -> Number:
     return dtype.type(np.inf) if dtype in FLOATING else np.iinfo(dtype).max
 
 
@@ -139,7 +143,7 @@ def _highest(dtype: DType) -> Any:
     dtypes=REAL,
     traits=[Trait.SELECTS],
 )
-def reduce_max(xp: Any, x: Any, *, axis: Axes = None, keepdims: bool = False) -> Any:
+def reduce_max(xp: ArrayModule, x: Array, *, axis: Axes = None, keepdims: bool = False) -> Array:
     """The largest over `axis`; nan if any is, -inf without elements. Equal ones share the gradient equally."""
     if x.size == 0:
         return xp.full(reduced(x.shape, axis, keepdims), _lowest(x.dtype), x.dtype)
@@ -154,7 +158,7 @@ def reduce_max(xp: Any, x: Any, *, axis: Axes = None, keepdims: bool = False) ->
     dtypes=REAL,
     traits=[Trait.SELECTS],
 )
-def reduce_min(xp: Any, x: Any, *, axis: Axes = None, keepdims: bool = False) -> Any:
+def reduce_min(xp: ArrayModule, x: Array, *, axis: Axes = None, keepdims: bool = False) -> Array:
     """The smallest over `axis`; nan if any is, inf without elements. Equal ones share the gradient equally."""
     if x.size == 0:
         return xp.full(reduced(x.shape, axis, keepdims), _highest(x.dtype), x.dtype)
@@ -162,7 +166,7 @@ def reduce_min(xp: Any, x: Any, *, axis: Axes = None, keepdims: bool = False) ->
 
 
 # ----------------------------------------------------------------------------------------------------------- product
-def _others(x: Any) -> Any:
+def _others(x: Operand) -> Operand:
     """For each element along the last axis the product of all the others.
 
     By a tree of halves: only multiplications, so that it is exact if elements are zero, and so are its own derivatives.
@@ -179,11 +183,11 @@ def _others(x: Any) -> Any:
     return concat(pair * second, pair * first, *rest, axis=-1)
 
 
-def _last(x: Any, start: int, stop: int) -> Any:
+def _last(x: Operand, start: int, stop: int) -> Operand:
     return strided_slice(x, index=("...", (start, stop, None)))
 
 
-def _products_of_others(x: Any, x_spec: Spec, axis: Axes) -> Any:
+def _products_of_others(x: Operand, x_spec: Spec, axis: Axes) -> Operand:
     axes = axes_in(axis, x_spec.ndim)
     if _counted(x_spec.shape, axis) <= 1:
         return sign(x) * zeros_like(x) + ones_like(x)  # 1, whose own gradient is zero, not None
@@ -195,7 +199,7 @@ def _products_of_others(x: Any, x_spec: Spec, axis: Axes) -> Any:
     return transpose(reshape(_others(rows), shape=lengths), perm=back)
 
 
-def _conj_if(factor: Any, spec: Spec) -> Any:
+def _conj_if(factor: Operand, spec: Spec) -> Operand:
     return conj(factor) if spec.dtype in COMPLEX else factor
 
 
@@ -214,7 +218,7 @@ def _conj_if(factor: Any, spec: Spec) -> Any:
     ],
     traits=[Trait.MULTIPLIES],
 )
-def reduce_prod(xp: Any, x: Any, *, axis: Axes = None, keepdims: bool = False) -> Any:
+def reduce_prod(xp: ArrayModule, x: Array, *, axis: Axes = None, keepdims: bool = False) -> Array:
     """The product over `axis`; integers wrap around; 1 without elements. The gradient is exact at zeros."""
     axes = axes_in(axis, len(x.shape))
     return xp.prod(x, axis=axes, keepdims=keepdims, dtype=wide(x.dtype)).astype(x.dtype, copy=False)
@@ -222,19 +226,19 @@ def reduce_prod(xp: Any, x: Any, *, axis: Axes = None, keepdims: bool = False) -
 
 # ------------------------------------------------------------------------------------------------------------- truth
 @reduction(vjp=NOT_REGISTERED, op_type="Any", tf="reduce_any math.reduce_any", dtypes=_BOOL, traits=[Trait.TRUTHS])
-def reduce_any(xp: Any, x: Any, *, axis: Axes = None, keepdims: bool = False) -> Any:
+def reduce_any(xp: ArrayModule, x: Array, *, axis: Axes = None, keepdims: bool = False) -> Array:
     """Whether any is true over `axis`. Without elements it is false."""
     return xp.any(x, axis=axes_in(axis, len(x.shape)), keepdims=keepdims)
 
 
 @reduction(vjp=NOT_REGISTERED, op_type="All", tf="reduce_all math.reduce_all", dtypes=_BOOL, traits=[Trait.TRUTHS])
-def reduce_all(xp: Any, x: Any, *, axis: Axes = None, keepdims: bool = False) -> Any:
+def reduce_all(xp: ArrayModule, x: Array, *, axis: Axes = None, keepdims: bool = False) -> Array:
     """Whether all are true over `axis`. Without elements it is true."""
     return xp.all(x, axis=axes_in(axis, len(x.shape)), keepdims=keepdims)
 
 
 # ------------------------------------------------------------------------------------------------------------- norms
-def _weights(x: Any, y: Any, x_spec: Spec, axis: Any) -> Any:
+def _weights(x: Operand, y: Operand, x_spec: Spec, axis: Any) -> Operand:
     """The derivatives of y = log(Σ eˣ): eˣ⁻ʸ, divided by their sum, which is 1 but for the rounding of a large y.
 
     A weight that is NaN leaves the others as they are.
@@ -254,7 +258,7 @@ def _weights(x: Any, y: Any, x_spec: Spec, axis: Any) -> Any:
     dtypes=FLOATING,
     workspace=lambda x, **_: wide_bytes(x, 2),
 )
-def reduce_logsumexp(xp: Any, x: Any, *, axis: Axes = None, keepdims: bool = False) -> Any:
+def reduce_logsumexp(xp: ArrayModule, x: Array, *, axis: Axes = None, keepdims: bool = False) -> Array:
     """log(Σ eˣ) over `axis`, without overflow. Without elements it is -inf."""
     if x.size == 0:
         return xp.full(reduced(x.shape, axis, keepdims), -np.inf, x.dtype)
@@ -265,13 +269,13 @@ def reduce_logsumexp(xp: Any, x: Any, *, axis: Axes = None, keepdims: bool = Fal
     return total.reshape(reduced(x.shape, axis, keepdims)).astype(x.dtype, copy=False)
 
 
-def _norm_vjp(ct: Any, x: Any, y: Any, x_spec: Spec, axis: Any) -> Any:
+def _norm_vjp(ct: Operand, x: Operand, y: Operand, x_spec: Spec, axis: Any) -> Operand:
     if x_spec.dtype in COMPLEX:  # the result is real, whatever its dtype
         ct = cast(real(ct), dtype=x_spec.dtype)
     return restore(ct, x_spec, axis) * (x / restore(y, x_spec, axis))
 
 
-def _norm_jvp(t: Any, x: Any, y: Any, x_spec: Spec, axis: Any, keepdims: bool) -> Any:
+def _norm_jvp(t: Operand, x: Operand, y: Operand, x_spec: Spec, axis: Any, keepdims: bool) -> Operand:
     unit = x / restore(y, x_spec, axis)
     along = cast(real(t * conj(unit)), dtype=x_spec.dtype) if x_spec.dtype in COMPLEX else t * unit
     return reduce_sum(along, axis=axis, keepdims=keepdims)
@@ -284,7 +288,7 @@ def _norm_jvp(t: Any, x: Any, y: Any, x_spec: Spec, axis: Any, keepdims: bool) -
     tf="math.reduce_euclidean_norm",
     workspace=lambda x, **_: 3 * 8 * x.size if x.dtype in INTEGER else 2 * x.nbytes + wide_bytes(x, 2),
 )
-def reduce_euclidean_norm(xp: Any, x: Any, *, axis: Axes = None, keepdims: bool = False) -> Any:
+def reduce_euclidean_norm(xp: ArrayModule, x: Array, *, axis: Axes = None, keepdims: bool = False) -> Array:
     """√(Σ |x|²) over `axis`, in the dtype of x, without the fraction of integers. The gradient at zero is nan."""
     numbers = x.astype(np.float64 if x.dtype in INTEGER else wide(x.dtype), copy=False)
     squares = xp.square(numbers) if x.dtype not in COMPLEX else numbers * xp.conj(numbers)
@@ -308,7 +312,7 @@ def _statistic(name: str) -> tuple[PublicFunction, ...]:
 
 
 @composite(op_type="Variance", tf=_statistic("math.reduce_variance"), samples=_STATISTICS)
-def reduce_variance(x: Any, *, axis: Axes = None, keepdims: bool = False) -> Any:
+def reduce_variance(x: Operand, *, axis: Axes = None, keepdims: bool = False) -> Operand:
     """The mean squared distance from the mean over `axis` (divided by n); of complex numbers real."""
     distance = x - reduce_mean(x, axis=axis, keepdims=True)
     squares = real(distance * conj(distance)) if x.dtype in COMPLEX else square(distance)
@@ -316,13 +320,13 @@ def reduce_variance(x: Any, *, axis: Axes = None, keepdims: bool = False) -> Any
 
 
 @composite(op_type="Std", tf=_statistic("math.reduce_std"), samples=_STATISTICS)
-def reduce_std(x: Any, *, axis: Axes = None, keepdims: bool = False) -> Any:
+def reduce_std(x: Operand, *, axis: Axes = None, keepdims: bool = False) -> Operand:
     """The square root of the variance over `axis`. The gradient is nan if that is zero, as in TensorFlow."""
     return sqrt(reduce_variance(x, axis=axis, keepdims=keepdims))
 
 
 # ------------------------------------------------------------------------------------------------ indices of extremes
-def _arg_spec(op_type: str, output_types: frozenset[DType]) -> Any:
+def _arg_spec(op_type: str, output_types: frozenset[DType]) -> Callable[..., Spec]:
     def infer(x: Spec, *, axis: int, output_type: DType) -> Spec:
         check_dtypes(op_type, (x,), REAL | _BOOL)
         if output_type not in output_types:
@@ -348,7 +352,7 @@ _ARG_SAMPLES = [
 ]
 
 
-def _arg(xp: Any, x: Any, axis: int, output_type: DType, *, largest: bool) -> Any:
+def _arg(xp: ArrayModule, x: Array, axis: int, output_type: DType, *, largest: bool) -> Array:
     if x.dtype in FLOATING:  # nan counts as the worst
         x = xp.where(xp.isnan(x), _lowest(x.dtype) if largest else _highest(x.dtype), x)
     return (xp.argmax if largest else xp.argmin)(x, axis=axis).astype(output_type, copy=False)
@@ -371,7 +375,7 @@ def _arg(xp: Any, x: Any, axis: int, output_type: DType, *, largest: bool) -> An
     ),
     workspace=lambda x, **_: 2 * x.nbytes,
 )
-def argmax(xp: Any, x: Any, *, axis: Axis = 0, output_type: DType = DTYPES["int64"]) -> Any:
+def argmax(xp: ArrayModule, x: Array, *, axis: Axis = 0, output_type: DType = DTYPES["int64"]) -> Array:
     """The index of the largest along `axis`, the first one of equal elements; nan is ignored."""
     return _arg(xp, x, axis, output_type, largest=True)
 
@@ -393,6 +397,6 @@ def argmax(xp: Any, x: Any, *, axis: Axis = 0, output_type: DType = DTYPES["int6
     ),
     workspace=lambda x, **_: 2 * x.nbytes,
 )
-def argmin(xp: Any, x: Any, *, axis: Axis = 0, output_type: DType = DTYPES["int64"]) -> Any:
+def argmin(xp: ArrayModule, x: Array, *, axis: Axis = 0, output_type: DType = DTYPES["int64"]) -> Array:
     """The index of the smallest along `axis`, the first one of equal elements; nan is ignored."""
     return _arg(xp, x, axis, output_type, largest=False)

@@ -8,11 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from teletape_engine.arrays import Array, ArrayModule
 from teletape_engine.arrays.scatter import change_rows, check_ids, extreme_rows
+from teletape_engine.catalogue.attributes import Attrs
 from teletape_engine.catalogue.define import on_gpu, op, sample
 from teletape_engine.catalogue.families import batch_loop, composite
 from teletape_engine.catalogue.namespace import ops
-from teletape_engine.catalogue.op import Reach, Sample, Trait
+from teletape_engine.catalogue.op import Op, Reach, Sample, Trait
+from teletape_engine.catalogue.operand import Operand
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.elementwise.logic import where
@@ -46,7 +49,9 @@ def _entries_spec(data: Spec, segment_ids: Spec, num_segments: int) -> Spec:
     return data.with_shape((num_segments, *data.shape[segment_ids.ndim :]))
 
 
-def _chosen(data: Any, segment_ids: Any, y: Any, data_spec: Spec, segment_ids_spec: Spec) -> tuple[Any, Any, Any]:
+def _chosen(
+    data: Operand, segment_ids: Operand, y: Operand, data_spec: Spec, segment_ids_spec: Spec
+) -> tuple[Operand, Operand, Operand]:
     """Whether each entry is its segment's extreme; the ids, negative ones as 0; each segment's number of extremes."""
     valid = segment_ids >= 0
     ids = where(valid, segment_ids, 0)
@@ -58,20 +63,32 @@ def _chosen(data: Any, segment_ids: Any, y: Any, data_spec: Spec, segment_ids_sp
 
 
 def _vjp(
-    ct: Any, data: Any, segment_ids: Any, y: Any, data_spec: Spec, segment_ids_spec: Spec, num_segments: int
-) -> Any:
+    ct: Operand,
+    data: Operand,
+    segment_ids: Operand,
+    y: Operand,
+    data_spec: Spec,
+    segment_ids_spec: Spec,
+    num_segments: int,
+) -> Operand:
     chosen, ids, count = _chosen(data, segment_ids, y, data_spec, segment_ids_spec)
     return where(chosen, gather(ct / count, ids), 0.0)
 
 
 def _jvp(
-    t: Any, data: Any, segment_ids: Any, y: Any, data_spec: Spec, segment_ids_spec: Spec, num_segments: int
-) -> Any:
+    t: Operand,
+    data: Operand,
+    segment_ids: Operand,
+    y: Operand,
+    data_spec: Spec,
+    segment_ids_spec: Spec,
+    num_segments: int,
+) -> Operand:
     chosen, ids, count = _chosen(data, segment_ids, y, data_spec, segment_ids_spec)
     return unsorted_segment_sum(where(chosen, t / gather(count, ids), 0.0), segment_ids, num_segments=num_segments)
 
 
-def _batch(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
+def _batch(record: Op, args: Sequence[Operand], batched: Sequence[bool], attrs: Attrs) -> Operand:
     data, segment_ids = args
     if batched[1]:
         return batch_loop(record, args, batched, attrs)
@@ -92,7 +109,7 @@ def _bytes(data: Spec, segment_ids: Spec, **_: int) -> int:
     return 3 * data.nbytes + 2 * segment_ids.nbytes
 
 
-def _valid_rows(xp: Any, data: Any, segment_ids: Any, num_segments: int) -> tuple[Any, Any, Shape]:
+def _valid_rows(xp: ArrayModule, data: Array, segment_ids: Array, num_segments: int) -> tuple[Any, Any, Shape]:
     """The rows [n, d] whose ids are not negative, those ids, and the shape of the result; the ids are checked."""
     none_is_negative = check_ids(xp, segment_ids, num_segments)
     after = data.shape[segment_ids.ndim :]
@@ -103,7 +120,7 @@ def _valid_rows(xp: Any, data: Any, segment_ids: Any, num_segments: int) -> tupl
     return rows, ids, (num_segments, *after)
 
 
-def _extremes(xp: Any, data: Any, segment_ids: Any, num_segments: int, largest: bool) -> Any:
+def _extremes(xp: ArrayModule, data: Array, segment_ids: Array, num_segments: int, largest: bool) -> Array:
     rows, ids, shape = _valid_rows(xp, data, segment_ids, num_segments)
     return extreme_rows(xp, rows, ids, num_segments, largest=largest).reshape(shape)
 
@@ -122,7 +139,7 @@ def _extremes(xp: Any, data: Any, segment_ids: Any, num_segments: int, largest: 
     reach=Reach.SEGMENTS,
 )
 @on_gpu(waits="a check of the ids, unless the host knows their bounds")
-def unsorted_segment_max(xp: Any, data: Any, segment_ids: Any, *, num_segments: int) -> Any:
+def unsorted_segment_max(xp: ArrayModule, data: Array, segment_ids: Array, *, num_segments: int) -> Array:
     """The largest of the entries that share an id; the dtype's lowest number for an id without entries.
 
     data: [*segment_ids.shape, *rest]; the result: [num_segments, *rest]. A negative id is left out. Equal entries share
@@ -148,7 +165,7 @@ def unsorted_segment_max(xp: Any, data: Any, segment_ids: Any, *, num_segments: 
     reach=Reach.SEGMENTS,
 )
 @on_gpu(waits="a check of the ids, unless the host knows their bounds")
-def unsorted_segment_min(xp: Any, data: Any, segment_ids: Any, *, num_segments: int) -> Any:
+def unsorted_segment_min(xp: ArrayModule, data: Array, segment_ids: Array, *, num_segments: int) -> Array:
     """The smallest of the entries that share an id; the dtype's highest number for an id without entries.
 
     Otherwise as unsorted_segment_max.
@@ -166,7 +183,9 @@ def _prod_spec(data: Spec, segment_ids: Spec, *, num_segments: int) -> Spec:
     return _entries_spec(data, segment_ids, num_segments)
 
 
-def _partial(data: Any, segment_ids: Any, y: Any, data_spec: Spec, segment_ids_spec: Spec) -> tuple[Any, Any]:
+def _partial(
+    data: Operand, segment_ids: Operand, y: Operand, data_spec: Spec, segment_ids_spec: Spec
+) -> tuple[Operand, Operand]:
     """The product of the others of each entry's segment, 0 without a segment; and the ids, negative ones as 0."""
     num_segments = y.shape[0]
     valid = segment_ids >= 0
@@ -181,12 +200,16 @@ def _partial(data: Any, segment_ids: Any, y: Any, data_spec: Spec, segment_ids_s
     return where(ops.logical_and(valid, ops.equal(count, ops.zeros_like(count))), others, 0.0), ids
 
 
-def _prod_vjp(ct: Any, data: Any, segment_ids: Any, y: Any, data_spec: Spec, segment_ids_spec: Spec) -> Any:
+def _prod_vjp(
+    ct: Operand, data: Operand, segment_ids: Operand, y: Operand, data_spec: Spec, segment_ids_spec: Spec
+) -> Operand:
     partial, ids = _partial(data, segment_ids, y, data_spec, segment_ids_spec)
     return gather(ct, ids) * (ops.conj(partial) if data_spec.dtype in COMPLEX else partial)
 
 
-def _prod_jvp(t: Any, data: Any, segment_ids: Any, y: Any, data_spec: Spec, segment_ids_spec: Spec) -> Any:
+def _prod_jvp(
+    t: Operand, data: Operand, segment_ids: Operand, y: Operand, data_spec: Spec, segment_ids_spec: Spec
+) -> Operand:
     partial, _ = _partial(data, segment_ids, y, data_spec, segment_ids_spec)
     return unsorted_segment_sum(t * partial, segment_ids, num_segments=y.shape[0])
 
@@ -209,7 +232,7 @@ def _prod_jvp(t: Any, data: Any, segment_ids: Any, y: Any, data_spec: Spec, segm
     down="the ids, to find equal ones",
     up="the order in which rows change",
 )
-def unsorted_segment_prod(xp: Any, data: Any, segment_ids: Any, *, num_segments: int) -> Any:
+def unsorted_segment_prod(xp: ArrayModule, data: Array, segment_ids: Array, *, num_segments: int) -> Array:
     """The product of the entries that share an id; 1 for an id without entries. Otherwise as unsorted_segment_max.
 
     The gradient is right where an entry is 0; the second one is not, as in TensorFlow.
@@ -225,7 +248,7 @@ def unsorted_segment_prod(xp: Any, data: Any, segment_ids: Any, *, num_segments:
 
 
 # -------------------------------------------------------------------------------------------------------------- means
-def _count(data: Any, segment_ids: Any, num_segments: int) -> Any:
+def _count(data: Operand, segment_ids: Operand, num_segments: int) -> Operand:
     """The number of entries of each segment, at least 1, with an axis of length 1 for each axis after the ids'."""
     real = REAL_OF.get(data.dtype, data.dtype)
     ones = cast(ones_like(segment_ids), dtype=real)
@@ -235,14 +258,14 @@ def _count(data: Any, segment_ids: Any, num_segments: int) -> Any:
 
 
 @composite(tf="math.unsorted_segment_mean", samples=_samples, like=(0, 1), integers=("segment_ids",))
-def unsorted_segment_mean(data: Any, segment_ids: Any, *, num_segments: int) -> Any:
+def unsorted_segment_mean(data: Operand, segment_ids: Operand, *, num_segments: int) -> Operand:
     """The mean of the entries that share an id; 0 for an id without entries."""
     total = unsorted_segment_sum(data, segment_ids, num_segments=num_segments)
     return total / _count(data, segment_ids, num_segments)
 
 
 @composite(tf="math.unsorted_segment_sqrt_n", samples=_samples, like=(0, 1), integers=("segment_ids",))
-def unsorted_segment_sqrt_n(data: Any, segment_ids: Any, *, num_segments: int) -> Any:
+def unsorted_segment_sqrt_n(data: Operand, segment_ids: Operand, *, num_segments: int) -> Operand:
     """The sum of the entries that share an id, over the root of their number; 0 for an id without entries."""
     total = unsorted_segment_sum(data, segment_ids, num_segments=num_segments)
     return total / sqrt(_count(data, segment_ids, num_segments))

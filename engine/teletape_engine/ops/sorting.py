@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
+from teletape_engine.arrays import Array, ArrayModule
 from teletape_engine.catalogue.attributes import Axis
 from teletape_engine.catalogue.define import check_dtypes, on_gpu, op, sample
 from teletape_engine.catalogue.families import batch_all, batch_axes, composite
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import Reach, Trait
+from teletape_engine.catalogue.operand import Operand
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE, NOT_REGISTERED
 from teletape_engine.catalogue.signature import Conversion, by_hand, function
 from teletape_engine.errors import InvalidArgumentError
@@ -40,7 +41,7 @@ _DIRECTIONS = ("ASCENDING", "DESCENDING")
 _TIES = np.array([[2.0, 1.0, 2.0, 0.5], [0.0, 3.0, 1.0, 3.0]])
 
 
-def _order(xp: Any, x: Any, axis: int, *, descending: bool) -> Any:
+def _order(xp: ArrayModule, x: Array, axis: int, *, descending: bool) -> Array:
     """The places of the elements in order along `axis`, equal ones in the order in which they come; x has an axis."""
     if x.dtype.itemsize < 4:
         x = x.astype(wide(x.dtype), copy=False)
@@ -50,7 +51,7 @@ def _order(xp: Any, x: Any, axis: int, *, descending: bool) -> Any:
     return (x.shape[axis] - 1 - backwards).astype(_I32)
 
 
-def taken_along(x: Any, places: Any, axis: int) -> Any:
+def taken_along(x: Operand, places: Operand, axis: int) -> Operand:
     """The elements of x at `places` of its shape along `axis`."""
     n = len(x.shape)
     at = axis_in(axis, n)
@@ -101,7 +102,7 @@ _SORT_SAMPLES = [
     ),
     workspace=lambda x, **_: 3 * 8 * x.size,
 )
-def argsort(xp: Any, x: Any, *, axis: Axis = -1, direction: str = "ASCENDING") -> Any:
+def argsort(xp: ArrayModule, x: Array, *, axis: Axis = -1, direction: str = "ASCENDING") -> Array:
     """The indices that sort the elements along `axis`, as int32; equal elements keep their order.
 
     `direction` is "ASCENDING" or "DESCENDING".
@@ -114,7 +115,7 @@ def _sort_spec(x: Spec, *, axis: int, direction: str) -> Spec:
     return x
 
 
-def _sort_vjp(ct: Any, x: Any, axis: int, direction: str) -> Any:
+def _sort_vjp(ct: Operand, x: Operand, axis: int, direction: str) -> Operand:
     places = argsort(x, axis=axis, direction=direction)
     return taken_along(ct, argsort(places, axis=axis), axis)  # the inverse of a permutation is the order of its numbers
 
@@ -137,7 +138,7 @@ def _sort_vjp(ct: Any, x: Any, axis: int, direction: str) -> Any:
     workspace=lambda x, **_: 2 * x.nbytes,
     reach=Reach.LINES,
 )
-def sort(xp: Any, x: Any, *, axis: Axis = -1, direction: str = "ASCENDING") -> Any:
+def sort(xp: ArrayModule, x: Array, *, axis: Axis = -1, direction: str = "ASCENDING") -> Array:
     """The elements in order along `axis`; `direction` is "ASCENDING" or "DESCENDING"."""
     ordered = xp.sort(x.astype(wide(x.dtype), copy=False), axis=axis).astype(x.dtype, copy=False)
     return xp.ascontiguousarray(xp.flip(ordered, axis)) if direction == "DESCENDING" else ordered
@@ -160,14 +161,14 @@ def _top_spec(x: Spec, *, k: int, index_type: DType) -> tuple[Spec, Spec]:
     return values, values.with_dtype(index_type)
 
 
-def _top_vjp(ct: Any, x_spec: Spec, indices: Any) -> Any:
+def _top_vjp(ct: tuple[Operand, None], x_spec: Spec, indices: Operand) -> Operand:
     values_ct, _ = ct
     last = x_spec.ndim - 1
     places = _gatherable(indices)
     return ops.unsorted_segment_sum(values_ct, places, num_segments=x_spec.shape[-1], axis=last, batch_dims=last)
 
 
-def _gatherable(indices: Any) -> Any:
+def _gatherable(indices: Operand) -> Operand:
     return indices if indices.dtype in INDEX else cast(indices, dtype=_I32)
 
 
@@ -198,7 +199,7 @@ def _gatherable(indices: Any) -> Any:
     traits=[Trait.SELECTS],
     reach=Reach.LINES,
 )
-def top_k(xp: Any, x: Any, *, k: int = 1, index_type: DType = DTYPES["int32"]) -> tuple[Any, Any]:
+def top_k(xp: ArrayModule, x: Array, *, k: int = 1, index_type: DType = DTYPES["int32"]) -> tuple[Array, Array]:
     """The k largest elements along the last axis, the largest first, and their indices; equal ones by their index."""
     places = _order(xp, x, -1, descending=True)[..., :k]
     rows = xp.arange(math.prod(x.shape[:-1])).reshape((*x.shape[:-1], 1))
@@ -247,8 +248,8 @@ def _search_spec(sorted_sequence: Spec, values: Spec, *, side: str, out_type: DT
     workspace=lambda sorted_sequence, values, **_: 2 * sorted_sequence.nbytes + 2 * values.nbytes + 8 * values.size,
 )
 def searchsorted(
-    xp: Any, sorted_sequence: Any, values: Any, *, side: str = "left", out_type: DType = DTYPES["int32"]
-) -> Any:
+    xp: ArrayModule, sorted_sequence: Array, values: Array, *, side: str = "left", out_type: DType = DTYPES["int32"]
+) -> Array:
     """The index of each of `values` [..., m] in `sorted_sequence` [..., n], before or after equal elements.
 
     Both have as many rows; their first axes may number them in different ways.
@@ -275,7 +276,7 @@ def searchsorted(
     like=(0, 1),
     tf=(function("raw_ops.Bucketize", Conversion.TENSOR("input"), Conversion.TENSOR("boundaries")),),
 )
-def bucketize(x: Any, boundaries: Any) -> Any:
+def bucketize(x: Operand, boundaries: Operand) -> Operand:
     """The number of `boundaries`, a sorted vector, that are not greater than each element of x: int32."""
     check_dtypes("Bucketize", (x,), _BUCKETS)
     if len(boundaries.shape) != 1:
@@ -312,7 +313,7 @@ _STRINGS = "strings are compared on the caller's side"
     workspace=lambda x, **_: 6 * 8 * x.size,
 )
 @on_gpu(waits="the number of different elements")
-def unique(xp: Any, x: Any, *, index_type: DType = DTYPES["int32"]) -> tuple[Any, Any, Any]:
+def unique(xp: ArrayModule, x: Array, *, index_type: DType = DTYPES["int32"]) -> tuple[Array, Array, Array]:
     """The different elements y of a vector in the order in which they come first, and how often each of them comes.
 
     Between both: for each element of the vector its place in y. The number of different elements depends on the values;

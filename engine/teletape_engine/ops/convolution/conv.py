@@ -8,12 +8,15 @@ are divided into groups, each with its own filters; batched filters are computed
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from teletape_engine.catalogue.attributes import Ints, Pairs
+from teletape_engine.arrays import Array, ArrayModule
+from teletape_engine.catalogue.attributes import Attrs, Ints, Pairs
 from teletape_engine.catalogue.define import check_dtypes, op, sample
 from teletape_engine.catalogue.namespace import ops
-from teletape_engine.catalogue.op import Cut, Reach, Trait
+from teletape_engine.catalogue.op import Cut, Op, Reach, Trait
+from teletape_engine.catalogue.operand import Operand
 from teletape_engine.catalogue.signature import by_hand
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.convolution import depthwise, direct
@@ -120,7 +123,7 @@ def _work(result: Shape, filters: Shape) -> int:
 
 
 # ---------------------------------------------------------------------------------------------------------- batching
-def _fold(x: Any, axis: int, groups: int) -> Any:
+def _fold(x: Operand, axis: int, groups: int) -> Operand:
     """[b, …] with the batch axis merged into another axis, before the entries of each group there."""
     b, *shape = x.shape
     at = axis % len(shape)
@@ -129,7 +132,7 @@ def _fold(x: Any, axis: int, groups: int) -> Any:
     return reshape(transpose(apart, perm=order), shape=(*shape[:at], b * shape[at], *shape[at + 1 :]))
 
 
-def _unfold(y: Any, axis: int, groups: int, b: int) -> Any:
+def _unfold(y: Operand, axis: int, groups: int, b: int) -> Operand:
     """The inverse of `_fold`."""
     shape = list(y.shape)
     at = axis % len(shape)
@@ -139,7 +142,7 @@ def _unfold(y: Any, axis: int, groups: int, b: int) -> Any:
     return reshape(moved, shape=(b, *shape[:at], groups * each, *shape[at + 1 :]))
 
 
-def _batch(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
+def _batch(record: Op, args: Sequence[Operand], batched: Sequence[bool], attrs: Attrs) -> Operand:
     x, filters = args
     if not batched[1]:
         return record(x, filters, **attrs)  # leading axes number images
@@ -151,7 +154,7 @@ def _batch(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
     return _unfold(record(x, _fold(filters, -1, groups), **attrs), -1, groups, b)
 
 
-def _batch_input(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
+def _batch_input(record: Op, args: Sequence[Operand], batched: Sequence[bool], attrs: Mapping[str, Any]) -> Operand:
     ct, filters = args
     *lead, height, width, channels = attrs["shape"]
     if not batched[1]:
@@ -163,7 +166,7 @@ def _batch_input(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
     return _unfold(record(ct, _fold(filters, 2, 1), **attrs), -1, channels // filters.shape[3], b)
 
 
-def _batch_filter(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
+def _batch_filter(record: Op, args: Sequence[Operand], batched: Sequence[bool], attrs: Attrs) -> Operand:
     x, ct = args
     kh, kw, depth, out = attrs["shape"]
     groups = max(x.shape[-1] // depth, 1)
@@ -222,15 +225,15 @@ def _whole(at: dict[str, Any]) -> dict[str, Any]:
     reach=Reach.WINDOWS,
 )
 def conv2d(
-    xp: Any,
-    x: Any,
-    filters: Any,
+    xp: ArrayModule,
+    x: Array,
+    filters: Array,
     *,
     strides: Ints = (1, 1),
     padding: str = "VALID",
     paddings: Pairs | None = None,
     dilations: Ints = (1, 1),
-) -> Any:
+) -> Array:
     """Slides filters f over images: y[i, j, o] = Σ x[i·stride + k·dilation, j·stride + l·dilation, c] · f[k, l, c, o].
 
     x: [..., height, width, channels]; filters: [height, width, channels / groups, out]; the result: [..., rows,
@@ -273,16 +276,16 @@ def conv2d(
     reach=Reach.WINDOWS,
 )
 def conv2d_backprop_input(
-    xp: Any,
-    grad: Any,
-    filters: Any,
+    xp: ArrayModule,
+    grad: Array,
+    filters: Array,
     *,
     shape: Shape,
     strides: Ints = (1, 1),
     padding: str = "VALID",
     paddings: Pairs | None = None,
     dilations: Ints = (1, 1),
-) -> Any:
+) -> Array:
     """The transpose of conv2d with respect to its images, which have `shape`: grad is of the shape of its result."""
     at = windows(image_lengths(shape), filters.shape[:2], strides, padding, paddings, dilations)
     groups, channels = _groups(shape, filters.shape), shape[-1]
@@ -329,16 +332,16 @@ def conv2d_backprop_input(
     traits=[Trait.MULTIPLIES],
 )
 def conv2d_backprop_filter(
-    xp: Any,
-    x: Any,
-    grad: Any,
+    xp: ArrayModule,
+    x: Array,
+    grad: Array,
     *,
     shape: Shape,
     strides: Ints = (1, 1),
     padding: str = "VALID",
     paddings: Pairs | None = None,
     dilations: Ints = (1, 1),
-) -> Any:
+) -> Array:
     """The transpose of conv2d with respect to its filters, which have `shape`: grad is of the shape of its result."""
     at = windows(image_lengths(x.shape), shape[:2], strides, padding, paddings, dilations)
     groups, out = _groups(x.shape, shape), shape[3]

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
+from teletape_engine.arrays import Array, ArrayModule
 from teletape_engine.ops.convolution.windows import Windows
 from teletape_engine.spec import Shape
 
@@ -27,7 +28,7 @@ def workspace(at: Windows, out: int, itemsize: int) -> int:
     return max(_CACHED, 2 * at.counts[1] * out * itemsize)
 
 
-def _parts(xp: Any, at: Windows, n: int, row_bytes: int) -> Iterator[tuple[slice, int, int]]:
+def _parts(xp: ArrayModule, at: Windows, n: int, row_bytes: int) -> Iterator[tuple[slice, int, int]]:
     """(images, first row of windows, row after the last) of each part; on a GPU all at once."""
     if xp is not np:
         yield slice(0, n), 0, at.counts[0]
@@ -43,14 +44,14 @@ def _rows(index: slice, first: int, end: int) -> slice:
     return slice(index.start + first * index.step, index.start + (end - 1) * index.step + 1, index.step)
 
 
-def _apart(filters: Any, channels: int) -> Any:
+def _apart(filters: Array, channels: int) -> Array:
     """Filters as [height, width, channels], or [height, width, channels, m] if m is not 1."""
     height, width, _, out = filters.shape
     times = out // channels
     return filters.reshape((height, width, channels) if times == 1 else (height, width, channels, times))
 
 
-def convolved(xp: Any, images: Any, filters: Any, at: Windows) -> Any:
+def convolved(xp: ArrayModule, images: Array, filters: Array, at: Windows) -> Array:
     """The convolution of bordered images: [n, *counts, channels · m]."""
     n, _, _, channels = images.shape
     weights = _apart(filters, channels)
@@ -66,7 +67,7 @@ def convolved(xp: Any, images: Any, filters: Any, at: Windows) -> Any:
     return out.reshape((n, *at.counts, filters.shape[3]))
 
 
-def images_from(xp: Any, grads: Any, filters: Any, at: Windows, channels: int) -> Any:
+def images_from(xp: ArrayModule, grads: Array, filters: Array, at: Windows, channels: int) -> Array:
     """The transpose of `convolved` with respect to the bordered images."""
     n, weights = grads.shape[0], _apart(filters, channels)
     out = xp.zeros((n, *at.lengths(), channels), grads.dtype)
@@ -81,7 +82,7 @@ def images_from(xp: Any, grads: Any, filters: Any, at: Windows, channels: int) -
     return out
 
 
-def filters_from(xp: Any, images: Any, grads: Any, at: Windows, shape: Shape) -> Any:
+def filters_from(xp: ArrayModule, images: Array, grads: Array, at: Windows, shape: Shape) -> Array:
     """The transpose of `convolved` with respect to the filters, which have that shape."""
     n, channels = images.shape[0], images.shape[3]
     out = _apart(xp.zeros(shape, images.dtype), channels)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, Final
 
+from teletape_engine.arrays import Array, ArrayModule
 from teletape_engine.arrays.kernels import Geometry, applied, kernel
 from teletape_engine.ops.convolution.windows import Windows
 from teletape_engine.spec import Shape
@@ -15,8 +16,8 @@ _VECTORS, _SUMMED = 128, 512  # bytes of two vectors; windows that are summed on
 
 
 def convolved(
-    xp: Any, images: Any, filters: Any, at: Windows, shape: Shape, *, groups: int = 1, turned: bool = False
-) -> Any:
+    xp: ArrayModule, images: Array, filters: Array, at: Windows, shape: Shape, *, groups: int = 1, turned: bool = False
+) -> Array | None:
     """The convolution of images with filters, of that shape; None: it is for NumPy.
 
     Args:
@@ -31,20 +32,31 @@ def convolved(
     return _applied(xp, "convolve", (images, filters), at, shape[-1], shape, groups, turned)
 
 
-def filters_from(xp: Any, images: Any, grads: Any, at: Windows, shape: Shape, *, groups: int) -> Any:
+def filters_from(
+    xp: ArrayModule, images: Array, grads: Array, at: Windows, shape: Shape, *, groups: int
+) -> Array | None:
     """The transpose of `convolved` with respect to the filters, which have that shape; None: it is for NumPy."""
     return _applied(xp, "convolve_filters", (images, grads), at, shape[-1], shape, groups)
 
 
-def pooled(xp: Any, name: str, images: Any, inputs: tuple[Any, ...], at: Windows, shape: Shape) -> Any:
+def pooled(
+    xp: ArrayModule, name: str, images: Array, inputs: tuple[Array, ...], at: Windows, shape: Shape
+) -> Array | None:
     """A kernel of pooling on the windows of images; None: it is for NumPy."""
     loops = kernel(xp, name, images.dtype, _geometry(images.shape, at, 1))
     return None if loops is None else applied(xp, loops, inputs, shape)
 
 
 def _applied(
-    xp: Any, name: str, inputs: tuple[Any, Any], at: Windows, out: int, shape: Shape, groups: int, turned: bool = False
-) -> Any:
+    xp: ArrayModule,
+    name: str,
+    inputs: tuple[Any, Any],
+    at: Windows,
+    out: int,
+    shape: Shape,
+    groups: int,
+    turned: bool = False,
+) -> Array | None:
     images = inputs[0]
     if groups > 1 or images.shape[-1] * out > _FEW_PRODUCTS or math.prod(at.size) == 1:
         return None

@@ -15,6 +15,8 @@ import numpy as np
 from teletape_engine.catalogue.attributes import Ints, Pairs
 from teletape_engine.catalogue.define import sample
 from teletape_engine.catalogue.families import composite
+from teletape_engine.catalogue.op import Sample
+from teletape_engine.catalogue.operand import Operand
 from teletape_engine.catalogue.signature import by_hand
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.convolution.conv import conv2d, conv2d_backprop_input
@@ -59,12 +61,12 @@ def _borders(paddings: Pairs | None, n: int) -> Pairs | None:
     return paddings
 
 
-def _last(x: Any) -> Any:
+def _last(x: Operand) -> Operand:
     """x with the channels, which come first, last."""
     return transpose(x, perm=(0, *range(2, len(x.shape)), 1))
 
 
-def _first(x: Any) -> Any:
+def _first(x: Operand) -> Operand:
     """The inverse of `_last`."""
     n = len(x.shape)
     return transpose(x, perm=(0, n - 1, *range(1, n - 1)))
@@ -83,7 +85,7 @@ def _planes(at: Windows, size: int) -> list[tuple[Any, ...]]:
     return [(_ALL, (start, start + (count - 1) * stride + 1 if count else start, stride)) for start in starts]
 
 
-def _bordered(x: Any, at: Windows) -> Any:
+def _bordered(x: Operand, at: Windows) -> Operand:
     """x [n, depth, …] with a border along the depth."""
     border = at.paddings[0]
     if not any(border):
@@ -95,7 +97,7 @@ def _rest(paddings: Pairs | None) -> Pairs | None:
     return None if paddings is None else paddings[1:]
 
 
-def _summed(terms: Sequence[Any]) -> Any:
+def _summed(terms: Sequence[Any]) -> Operand:
     total = terms[0]
     for term in terms[1:]:
         total = total + term
@@ -124,15 +126,15 @@ _STACKS: tuple[tuple[Shape, Shape, dict[str, Any]], ...] = (
     tf=(by_hand("nn.convolution nn.conv1d nn.conv3d", _WHY),),
 )
 def convolution(
-    x: Any,
-    filters: Any,
+    x: Operand,
+    filters: Operand,
     *,
     strides: Ints = (),
     padding: str = "VALID",
     paddings: Pairs | None = None,
     dilations: Ints = (),
     channels_first: bool = False,
-) -> Any:
+) -> Operand:
     """Slides filters over one, two or three axes of x: conv2d for lines, images and volumes.
 
     x: [..., lengths, channels], or [..., channels, lengths] if `channels_first`; filters: [lengths, channels / groups,
@@ -161,7 +163,9 @@ def convolution(
     return _first(y) if channels_first else y
 
 
-def _lines(x: Any, filters: Any, strides: Ints, padding: str, paddings: Pairs | None, dilations: Ints) -> Any:
+def _lines(
+    x: Operand, filters: Operand, strides: Ints, padding: str, paddings: Pairs | None, dilations: Ints
+) -> Operand:
     at = _row_of(strides, padding, paddings, dilations)
     return squeeze(conv2d(expand_dims(x, axis=1), expand_dims(filters, axis=0), **at), axis=1)
 
@@ -172,7 +176,9 @@ def _row_of(strides: Ints, padding: str, paddings: Pairs | None, dilations: Ints
     return {"strides": (1, *strides), "padding": padding, "paddings": border, "dilations": (1, *dilations)}
 
 
-def _volumes(x: Any, filters: Any, strides: Ints, padding: str, paddings: Pairs | None, dilations: Ints) -> Any:
+def _volumes(
+    x: Operand, filters: Operand, strides: Ints, padding: str, paddings: Pairs | None, dilations: Ints
+) -> Operand:
     size = filters.shape[0]
     at = _depth(x.shape[1], size, strides[0], padding, paddings, dilations[0])
     plane = {"strides": strides[1:], "padding": padding, "paddings": _rest(paddings), "dilations": dilations[1:]}
@@ -188,7 +194,7 @@ def _volumes(x: Any, filters: Any, strides: Ints, padding: str, paddings: Pairs 
 _FORWARD: dict[int, Callable[..., Any]] = {1: _lines, 2: conv2d, 3: _volumes}
 
 
-def _transposed_cases() -> list[Any]:
+def _transposed_cases() -> list[Sample]:
     shapes = [convolution(np.zeros(x), np.zeros(filters), **at).shape for x, filters, at in _CASES]
     return [
         sample(shape, filters, shape=x, seed=i, **at)
@@ -201,8 +207,8 @@ def _transposed_cases() -> list[Any]:
     tf=(by_hand("nn.conv_transpose nn.conv1d_transpose nn.conv3d_transpose", _WHY),),
 )
 def convolution_transpose(
-    x: Any,
-    filters: Any,
+    x: Operand,
+    filters: Operand,
     *,
     shape: Shape,
     strides: Ints = (),
@@ -210,7 +216,7 @@ def convolution_transpose(
     paddings: Pairs | None = None,
     dilations: Ints = (),
     channels_first: bool = False,
-) -> Any:
+) -> Operand:
     """The transpose of `convolution` with respect to its x, which has `shape`: the x here is of its result's shape."""
     n = _count("convolution_transpose", shape, len(filters.shape) - 2)
     _count("convolution_transpose", x.shape, n)
@@ -226,16 +232,16 @@ def convolution_transpose(
 
 
 def _lines_back(
-    x: Any, filters: Any, shape: Shape, strides: Ints, padding: str, paddings: Pairs | None, dilations: Ints
-) -> Any:
+    x: Operand, filters: Operand, shape: Shape, strides: Ints, padding: str, paddings: Pairs | None, dilations: Ints
+) -> Operand:
     at = _row_of(strides, padding, paddings, dilations)
     row = (shape[0], 1, *shape[1:])
     return squeeze(conv2d_backprop_input(expand_dims(x, axis=1), expand_dims(filters, axis=0), shape=row, **at), axis=1)
 
 
 def _volumes_back(
-    x: Any, filters: Any, shape: Shape, strides: Ints, padding: str, paddings: Pairs | None, dilations: Ints
-) -> Any:
+    x: Operand, filters: Operand, shape: Shape, strides: Ints, padding: str, paddings: Pairs | None, dilations: Ints
+) -> Operand:
     size = filters.shape[0]
     at = _depth(shape[1], size, strides[0], padding, paddings, dilations[0])
     plane = {"strides": strides[1:], "padding": padding, "paddings": _rest(paddings), "dilations": dilations[1:]}
@@ -266,15 +272,15 @@ _BACKWARD: dict[int, Callable[..., Any]] = {1: _lines_back, 2: conv2d_backprop_i
     tf=(by_hand("nn.depthwise_conv2d", _WHY),),
 )
 def depthwise_conv2d(
-    x: Any,
-    filters: Any,
+    x: Operand,
+    filters: Operand,
     *,
     strides: Ints = (),
     padding: str = "VALID",
     paddings: Pairs | None = None,
     dilations: Ints = (),
     channels_first: bool = False,
-) -> Any:
+) -> Operand:
     """Slides filters of its own over each channel of images: filters [height, width, channels, m] give channels · m.
 
     The attributes are those of `convolution`.
@@ -305,7 +311,7 @@ _POOLS: tuple[tuple[Shape, dict[str, Any]], ...] = (
 )
 
 
-def _pooled(name: str, x: Any, pool: Callable[..., Any], at: dict[str, Any]) -> Any:
+def _pooled(name: str, x: Operand, pool: Callable[..., Any], at: dict[str, Any]) -> Operand:
     """Pooling of lines, images or volumes by the op for images; volumes along the depth after the planes."""
     ksize, first = at["ksize"], at.pop("channels_first")
     n = _count(name, x.shape, len(ksize))
@@ -334,14 +340,14 @@ def _pooled(name: str, x: Any, pool: Callable[..., Any], at: dict[str, Any]) -> 
     tf=(by_hand("nn.max_pool1d nn.max_pool3d", _WHY),),
 )
 def max_pooling(
-    x: Any,
+    x: Operand,
     *,
     ksize: Ints,
     strides: Ints = (),
     padding: str = "VALID",
     paddings: Pairs | None = None,
     channels_first: bool = False,
-) -> Any:
+) -> Operand:
     """The largest element of each window over one, two or three axes of x: max_pool for lines, images and volumes.
 
     x: [n, lengths, channels], or [n, channels, lengths] if `channels_first`.
@@ -361,14 +367,14 @@ def max_pooling(
     tf=(by_hand("nn.avg_pool1d nn.avg_pool3d", _WHY),),
 )
 def avg_pooling(
-    x: Any,
+    x: Operand,
     *,
     ksize: Ints,
     strides: Ints = (),
     padding: str = "VALID",
     paddings: Pairs | None = None,
     channels_first: bool = False,
-) -> Any:
+) -> Operand:
     """The mean of each window over one, two or three axes of x, of its elements inside: avg_pool for lines and volumes.
 
     x: [n, lengths, channels], or [n, channels, lengths] if `channels_first`.

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
-from teletape_engine.arrays import philox
+from teletape_engine.arrays import Array, ArrayModule, philox
 from teletape_engine.catalogue.attributes import Ints
 from teletape_engine.catalogue.define import check_dtypes, on_gpu, op, sample
 from teletape_engine.catalogue.families import batch_loop, composite
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import Trait
+from teletape_engine.catalogue.operand import Operand
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE
 from teletape_engine.catalogue.signature import by_hand
 from teletape_engine.errors import InvalidArgumentError
@@ -51,7 +51,7 @@ def _borders_spec(state: Spec, *, lengths: Ints, counts: Ints, pseudo_random: bo
     traits=[Trait.RANDOM],
 )
 @on_gpu(down="the state", up="the borders, which the host draws")
-def philox_borders(xp: Any, state: Any, *, lengths: Ints, counts: Ints, pseudo_random: bool = False) -> Any:
+def philox_borders(xp: ArrayModule, state: Array, *, lengths: Ints, counts: Ints, pseudo_random: bool = False) -> Array:
     """Where windows begin and end on axes of `lengths`, `counts` on each: int64 [sum of counts + 1], one after another.
 
     From a state of Philox: int64 [3]. The lengths of two windows differ by one at most. Their order is drawn, or with
@@ -67,13 +67,13 @@ def philox_borders(xp: Any, state: Any, *, lengths: Ints, counts: Ints, pseudo_r
     return xp.asarray(np.concatenate(borders).astype(np.int64))
 
 
-def _shuffled(state: philox.State, length: int, count: int) -> Any:
+def _shuffled(state: philox.State, length: int, count: int) -> Array:
     sizes = np.full(count, length // count)
     sizes[: length % count] += 1
     return sizes[philox.permutation(state, count)]
 
 
-def _even(state: philox.State, length: int, count: int) -> Any:
+def _even(state: philox.State, length: int, count: int) -> Array:
     alpha, least = length / count, length // count
     # So far may the windows move that the first has no more than least + 1 elements and the last no fewer than least.
     furthest = min((least + 2) / alpha - 1, (length + 1 - least) / alpha - (count - 1))
@@ -84,7 +84,7 @@ def _even(state: philox.State, length: int, count: int) -> Any:
 
 
 # -------------------------------------------------------------------------------------------------------------- windows
-def _check(what: str, x: Any, rows: Any, columns: Any) -> None:
+def _check(what: str, x: Operand, rows: Operand, columns: Operand) -> None:
     check_dtypes(what, (Spec.of(x.shape, x.dtype),), FLOATING | INTEGER)
     if len(x.shape) != 4:
         raise InvalidArgumentError(f"{what}: value must be 4-dimensional, found shape {shape_text(x.shape)}")
@@ -97,7 +97,7 @@ def _check(what: str, x: Any, rows: Any, columns: Any) -> None:
             )
 
 
-def _elements(borders: Any, length: int, overlapping: bool) -> tuple[Any, Any]:
+def _elements(borders: Operand, length: int, overlapping: bool) -> tuple[Operand, Operand]:
     """The indices [windows, elements] of an axis, the last of a window repeated; and which are its own."""
     count = borders.shape[0] - 1
     start = strided_slice(borders, index=((None, -1, None),))
@@ -111,7 +111,7 @@ def _elements(borders: Any, length: int, overlapping: bool) -> tuple[Any, Any]:
     return ops.minimum(at, last + ops.zeros_like(at)), ops.less_equal(at, last)
 
 
-def _windows_last(x: Any, rows: Any, columns: Any) -> Any:
+def _windows_last(x: Operand, rows: Operand, columns: Operand) -> Operand:
     """Images as [n, rows of windows, columns of windows, c, elements of a window]."""
     apart = gather(gather(x, rows, axis=1), columns, axis=3)
     n, depth = x.shape[0], x.shape[3]
@@ -131,7 +131,7 @@ _SAMPLES = [
     integers=("rows", "columns"),
     tf=(by_hand("nn.fractional_max_pool", "the borders are drawn first"),),
 )
-def fractional_max_pool(x: Any, rows: Any, columns: Any, *, overlapping: bool = False) -> Any:
+def fractional_max_pool(x: Operand, rows: Operand, columns: Operand, *, overlapping: bool = False) -> Operand:
     """The largest element of windows on images [n, height, width, c] that begin and end at rows and columns.
 
     rows, columns: [m + 1], from 0 to the height or width; the lengths of windows differ by one at most. With
@@ -151,7 +151,7 @@ def fractional_max_pool(x: Any, rows: Any, columns: Any, *, overlapping: bool = 
     integers=("rows", "columns"),
     tf=(by_hand("nn.fractional_avg_pool", "the borders are drawn first"),),
 )
-def fractional_avg_pool(x: Any, rows: Any, columns: Any, *, overlapping: bool = False) -> Any:
+def fractional_avg_pool(x: Operand, rows: Operand, columns: Operand, *, overlapping: bool = False) -> Operand:
     """The mean of windows on images as those of fractional_max_pool; of integers without its fraction."""
     _check("FractionalAvgPool", x, rows, columns)
     if x.dtype in INTEGER:

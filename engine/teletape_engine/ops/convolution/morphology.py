@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from teletape_engine.catalogue.attributes import Ints
 from teletape_engine.catalogue.define import check_dtypes, check_word, sample
 from teletape_engine.catalogue.families import composite
 from teletape_engine.catalogue.namespace import ops
+from teletape_engine.catalogue.op import Sample
+from teletape_engine.catalogue.operand import Operand
 from teletape_engine.catalogue.signature import by_hand
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.convolution.windows import image_lengths, windows
@@ -31,7 +31,7 @@ def lowest(dtype: DType) -> float | int:
     return int(np.iinfo(dtype).min) if dtype in INTEGER else float(finfo(dtype).min)
 
 
-def largest_place(elements: Any, inside: Any = None) -> Any:
+def largest_place(elements: Operand, inside: Operand | None = None) -> Operand:
     """The place of the first largest element inside along the last axis, NaN below all others: int64."""
     last, constant = len(elements.shape) - 1, stop_gradient(elements)
     if elements.dtype in FLOATING:
@@ -44,20 +44,20 @@ def largest_place(elements: Any, inside: Any = None) -> Any:
     return ops.argmax(ops.cast(ops.logical_and(largest, inside), dtype=_I32), axis=last)
 
 
-def at_places(elements: Any, places: Any) -> Any:
+def at_places(elements: Operand, places: Operand) -> Operand:
     """The element at its place along the last axis."""
     n = len(elements.shape) - 1
     return squeeze(gather(elements, expand_dims(places, axis=n), axis=n, batch_dims=n), axis=(n,))
 
 
-def _windows_last(x: Any, size: Ints, strides: Ints, rates: Ints, padding: str) -> Any:
+def _windows_last(x: Operand, size: Ints, strides: Ints, rates: Ints, padding: str) -> Operand:
     """The windows on images as [n, rows, columns, channels, elements of a window]."""
     patches = extract_patches(x, sizes=size, strides=strides, rates=rates, padding=padding)
     apart = reshape(patches, shape=(*patches.shape[:3], size[0] * size[1], x.shape[3]))
     return transpose(apart, perm=(0, 1, 2, 4, 3))
 
 
-def _inside(x: Any, size: Ints, strides: Ints, rates: Ints, padding: str) -> Any:
+def _inside(x: Operand, size: Ints, strides: Ints, rates: Ints, padding: str) -> Operand | None:
     """Which elements of those windows are no border; None: all."""
     check_word("padding", padding, ("SAME", "VALID"))
     if not windows(image_lengths(x.shape), size, strides, padding, None, rates).padded:
@@ -66,7 +66,7 @@ def _inside(x: Any, size: Ints, strides: Ints, rates: Ints, padding: str) -> Any
     return equal(ones, ones_like(ones))
 
 
-def _samples() -> list[Any]:
+def _samples() -> list[Sample]:
     # Elements further apart than any filter's, so that no sums are equal, not even in bfloat16.
     apart = np.random.default_rng(0).permutation(40) / 4 - 4
     return [
@@ -82,7 +82,9 @@ def _samples() -> list[Any]:
     op_type="Dilation2D",
     tf=(by_hand("nn.dilation2d nn.erosion2d", "lengths are those of four axes; an erosion dilates negatives"),),
 )
-def dilation2d(x: Any, filters: Any, *, strides: Ints = (1, 1), rates: Ints = (1, 1), padding: str = "VALID") -> Any:
+def dilation2d(
+    x: Operand, filters: Operand, *, strides: Ints = (1, 1), rates: Ints = (1, 1), padding: str = "VALID"
+) -> Operand:
     """The largest sum of an image and a filter [height, width, c] in each window on images [n, rows, columns, c].
 
     Grayscale dilation. Of equal sums the first counts: only its terms have a gradient. A border has no effect; NaN is
@@ -117,14 +119,14 @@ def dilation2d(x: Any, filters: Any, *, strides: Ints = (1, 1), rates: Ints = (1
     tf=(by_hand("nn.max_pool_with_argmax", "its lengths may be those of four axes"),),
 )
 def max_pool_with_argmax(
-    x: Any,
+    x: Operand,
     *,
     ksize: Ints,
     strides: Ints,
     padding: str = "VALID",
     include_batch_in_index: bool = False,
     index_type: DType = DTYPES["int64"],
-) -> tuple[Any, Any]:
+) -> tuple[Operand, Operand]:
     """The largest element of each window, as max_pool, and the place of the first of them: [n, rows, columns, c].
 
     A place in the image [height, width, c] as one number, or in all images if `include_batch_in_index`.

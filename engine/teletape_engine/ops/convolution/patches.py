@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from teletape_engine.arrays import Array, ArrayModule
 from teletape_engine.ops.convolution.windows import Windows, windows
 from teletape_engine.spec import Shape, wide
 
@@ -16,13 +17,13 @@ _BUFFER, _FEWEST, MOST_BYTES = 256 << 10, 512, 8 << 20
 _FEW = 4  # channels
 
 
-def images_of(x: Any) -> Any:
+def images_of(x: Array) -> Array:
     """x [..., height, width, channels] as [n, height, width, channels], in the dtype that sums are computed in."""
     x = x.astype(wide(x.dtype), copy=False)
     return x if x.ndim == 4 else x.reshape((math.prod(x.shape[:-3]), *x.shape[-3:]))
 
 
-def patches_of(xp: Any, x: Any, at: Windows) -> Any:
+def patches_of(xp: ArrayModule, x: Array, at: Windows) -> Array:
     """The windows of bordered images as a view [n, *counts, *size, channels]."""
     n, row, column, channel = x.strides
     (a, b), (c, d) = at.strides, at.dilations
@@ -35,7 +36,7 @@ def _buffer_bytes(window: int) -> int:
     return min(max(_BUFFER, _FEWEST * window), MOST_BYTES)
 
 
-def parts(xp: Any, patches: Any) -> Iterator[tuple[slice, slice]]:
+def parts(xp: ArrayModule, patches: Array) -> Iterator[tuple[slice, slice]]:
     """(images, rows of windows): parts of the patches, each small enough for the buffer; whole images or one's rows."""
     n, rows, *rest = patches.shape
     row, window = (math.prod(lengths) * patches.dtype.itemsize for lengths in (rest, rest[1:]))
@@ -48,7 +49,7 @@ def parts(xp: Any, patches: Any) -> Iterator[tuple[slice, slice]]:
             yield slice(i, i + images), slice(k, k + lines)
 
 
-def columns(xp: Any, patches: Any) -> Iterator[tuple[tuple[slice, slice], Any]]:
+def columns(xp: ArrayModule, patches: Array) -> Iterator[tuple[tuple[slice, slice], Any]]:
     """(part, matrix [windows, height * width * channels]) for all parts; the matrices share one buffer.
 
     If there are few channels, the elements of the windows are copied one after the other: long rows instead of short.
@@ -66,7 +67,7 @@ def columns(xp: Any, patches: Any) -> Iterator[tuple[tuple[slice, slice], Any]]:
         yield part, matrix.T if few else matrix
 
 
-def convolved(xp: Any, images: Any, filters: Any, at: Windows, groups: int) -> Any:
+def convolved(xp: ArrayModule, images: Array, filters: Array, at: Windows, groups: int) -> Array:
     """The convolution of bordered images: [n, *counts, out]."""
     patches, out = patches_of(xp, images, at), filters.shape[3]
     y = (xp.empty if patches.size else xp.zeros)((images.shape[0], *at.counts, out), images.dtype)
@@ -99,14 +100,14 @@ def transposed(at: Windows, channels: int) -> Windows | None:
     return windows(at.counts, at.size, (1, 1), "EXPLICIT", tuple(border), at.dilations)
 
 
-def turned(xp: Any, filters: Any, groups: int) -> Any:
+def turned(xp: ArrayModule, filters: Array, groups: int) -> Array:
     """Filters [height, width, c, groups * out] turned by half a turn, as those from out to c channels."""
     height, width, c, out = filters.shape
     apart = filters[::-1, ::-1].reshape((height, width, c, groups, out // groups))
     return xp.ascontiguousarray(apart.transpose((0, 1, 4, 3, 2))).reshape((height, width, out // groups, groups * c))
 
 
-def grouped(x: Any, groups: int, axes: int) -> Any:
+def grouped(x: Array, groups: int, axes: int) -> Array:
     """x [*many, *few, groups * c], with that many axes in `many`, as matrices [groups, many, few * c]."""
     many, few, c = math.prod(x.shape[:axes]), math.prod(x.shape[axes:-1]), x.shape[-1] // groups
     if groups == 1:
@@ -114,12 +115,12 @@ def grouped(x: Any, groups: int, axes: int) -> Any:
     return x.reshape((many, few, groups, c)).transpose((2, 0, 1, 3)).reshape((groups, many, few * c))
 
 
-def joined(xp: Any, x: Any, shape: Shape) -> Any:
+def joined(xp: ArrayModule, x: Array, shape: Shape) -> Array:
     """Matrices [groups, many, c] as [many, groups * c], in that shape."""
     return xp.swapaxes(x, 0, 1).reshape(shape)
 
 
-def split(filters: Any, groups: int) -> Any:
+def split(filters: Array, groups: int) -> Array:
     """Filters [height, width, c, groups * out] as matrices [groups, height * width * c, out]."""
     height, width, c, out = filters.shape
     return filters.reshape((height * width * c, groups, out // groups)).transpose((1, 0, 2))

@@ -5,17 +5,19 @@ If elements of a window are equal, the first counts as the largest, as in Tensor
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from teletape_engine.arrays import Array, ArrayModule
 from teletape_engine.catalogue.attributes import Ints, Pairs
 from teletape_engine.catalogue.binding import by_name
 from teletape_engine.catalogue.define import check_dtypes, op, sample
 from teletape_engine.catalogue.families import batch_all, linear
 from teletape_engine.catalogue.namespace import ops
-from teletape_engine.catalogue.op import Reach, Trait
+from teletape_engine.catalogue.op import Op, Reach, Trait
+from teletape_engine.catalogue.operand import Operand
 from teletape_engine.catalogue.rule import always
 from teletape_engine.catalogue.signature import by_hand
 from teletape_engine.errors import InvalidArgumentError
@@ -23,7 +25,7 @@ from teletape_engine.ops.convolution import direct
 from teletape_engine.ops.convolution.windows import Windows, image_lengths, windows
 from teletape_engine.ops.shapes.create import zeros_like
 from teletape_engine.ops.shapes.shape import reshape
-from teletape_engine.spec import FLOATING, INTEGER, DType, Shape, Spec, finfo, shape_text, wide, wide_bytes
+from teletape_engine.spec import FLOATING, INTEGER, DType, Number, Shape, Spec, finfo, shape_text, wide, wide_bytes
 
 REAL = FLOATING | INTEGER
 _CACHED, _LARGE = 512 << 10, 8 << 20  # bytes
@@ -96,17 +98,17 @@ def _average_grad_spec(x: Spec, *, shape: Shape, **at: Any) -> Spec:
 
 
 # ----------------------------------------------------------------------------------------------------------- kernels
-def _lowest(dtype: DType) -> Any:
+def _lowest(dtype: DType) -> Number:
     """The lowest finite number, with which TensorFlow compares the first element."""
     return np.iinfo(dtype).min if dtype in INTEGER else finfo(dtype).min
 
 
-def _images_at_a_time(xp: Any, x: Any) -> int:
+def _images_at_a_time(xp: ArrayModule, x: Array) -> int:
     """As many images as a CPU's second cache holds; on a GPU all."""
     return max(_CACHED * len(x) // max(x.nbytes, 1), 1) if xp is np else max(len(x), 1)
 
 
-def _largest(xp: Any, x: Any, at: Windows) -> Any:
+def _largest(xp: ArrayModule, x: Array, at: Windows) -> Array:
     """The largest element of each window of bordered images; the lowest number if there is none (NaN)."""
     lowest = _lowest(x.dtype)
     out = xp.full((x.shape[0], *at.counts, x.shape[3]), lowest, x.dtype)
@@ -119,17 +121,17 @@ def _largest(xp: Any, x: Any, at: Windows) -> Any:
     return out
 
 
-def _bits(x: Any) -> Any:
+def _bits(x: Array) -> Array:
     """The same memory as integers."""
     return x.view(f"i{x.dtype.itemsize}")
 
 
-def _mask(condition: Any, bits: Any) -> Any:
+def _mask(condition: Array, bits: Array) -> Array:
     """All bits set where the condition is true. `where` takes four times as long as this and a bitwise `and`."""
     return (-condition.view(np.int8)).astype(bits)
 
 
-def _first_largest(xp: Any, x: Any, at: Windows) -> Iterator[tuple[tuple[slice, ...], Any]]:
+def _first_largest(xp: ArrayModule, x: Array, at: Windows) -> Iterator[tuple[tuple[slice, ...], Any]]:
     """(index, mask) for each position in a window; the mask has all bits set for windows whose first largest it is."""
     largest = _largest(xp, x, at)
     bits = _bits(largest).dtype
@@ -141,7 +143,7 @@ def _first_largest(xp: Any, x: Any, at: Windows) -> Iterator[tuple[tuple[slice, 
         yield index, mask
 
 
-def _scatter_apart(xp: Any, out: Any, grad: Any, x: Any, at: Windows) -> None:
+def _scatter_apart(xp: ArrayModule, out: Array, grad: Array, x: Array, at: Windows) -> None:
     """Writes the bits of each window's grad at its first largest element, if windows do not overlap; x is bordered.
 
     First to the row of each window that has it, then within the row: loops over long rows, and half the comparisons.
@@ -175,7 +177,7 @@ def _scatter_apart(xp: Any, out: Any, grad: Any, x: Any, at: Windows) -> None:
     out[:, :, columns[-1]] = of_row
 
 
-def _fraction(xp: Any, at: Windows, dtype: DType) -> Any:
+def _fraction(xp: ArrayModule, at: Windows, dtype: DType) -> Array:
     """One over the number of elements of each window without the border, [rows, columns, 1]."""
     lengths = []
     for n, size, stride, (before, _), count in zip(at.images, at.size, at.strides, at.paddings, at.counts, strict=True):
@@ -184,7 +186,7 @@ def _fraction(xp: Any, at: Windows, dtype: DType) -> Any:
     return (1 / xp.maximum(xp.outer(*lengths), 1))[:, :, None].astype(dtype)
 
 
-def _batch(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
+def _batch(record: Op, args: Sequence[Operand], batched: Sequence[bool], attrs: Mapping[str, Any]) -> Operand:
     """The batch rule: the batch axis is merged into the axis of the images."""
     args = batch_all(args, batched)
     n, images = args[0].shape[:2]
@@ -219,8 +221,8 @@ def _whole(at: dict[str, Any]) -> dict[str, Any]:
     reach=Reach.IMAGES,
 )
 def max_pool(
-    xp: Any, x: Any, *, ksize: Ints, strides: Ints, padding: str = "VALID", paddings: Pairs | None = None
-) -> Any:
+    xp: ArrayModule, x: Array, *, ksize: Ints, strides: Ints, padding: str = "VALID", paddings: Pairs | None = None
+) -> Array:
     """The largest element of each window of `ksize` [rows, columns], `strides` apart; a border has no effect.
 
     `padding` is SAME, VALID, or EXPLICIT with `paddings` [[top, bottom], [left, right]]. NaN is never the largest, as
@@ -249,8 +251,15 @@ def max_pool(
     reach=Reach.IMAGES,
 )
 def max_pool_backprop(
-    xp: Any, grad: Any, x: Any, *, ksize: Ints, strides: Ints, padding: str = "VALID", paddings: Pairs | None = None
-) -> Any:
+    xp: ArrayModule,
+    grad: Array,
+    x: Array,
+    *,
+    ksize: Ints,
+    strides: Ints,
+    padding: str = "VALID",
+    paddings: Pairs | None = None,
+) -> Array:
     """Each window's grad at the index of its first largest element in x: the transpose of max_pool_pick."""
     at = _windows(x.shape, ksize, strides, padding, paddings)
     spread = direct.pooled(xp, "max_pool_grad", x, (grad, x), at, x.shape)
@@ -288,8 +297,15 @@ def max_pool_backprop(
     reach=Reach.IMAGES,
 )
 def max_pool_pick(
-    xp: Any, t: Any, x: Any, *, ksize: Ints, strides: Ints, padding: str = "VALID", paddings: Pairs | None = None
-) -> Any:
+    xp: ArrayModule,
+    t: Array,
+    x: Array,
+    *,
+    ksize: Ints,
+    strides: Ints,
+    padding: str = "VALID",
+    paddings: Pairs | None = None,
+) -> Array:
     """The elements of t at the index of each window's first largest element in x: the tangent of max_pool."""
     at = _windows(x.shape, ksize, strides, padding, paddings)
     chosen = direct.pooled(xp, "max_pool_pick", x, (t, x), at, (x.shape[0], *at.counts, x.shape[3]))
@@ -321,8 +337,8 @@ def _average_bytes(images: Spec, pooled: Spec, at: dict[str, Any]) -> int:
     reach=Reach.IMAGES,
 )
 def avg_pool(
-    xp: Any, x: Any, *, ksize: Ints, strides: Ints, padding: str = "VALID", paddings: Pairs | None = None
-) -> Any:
+    xp: ArrayModule, x: Array, *, ksize: Ints, strides: Ints, padding: str = "VALID", paddings: Pairs | None = None
+) -> Array:
     """The mean of each window of `ksize` [rows, columns], `strides` apart, over its elements inside the image."""
     at, dtype = _windows(x.shape, ksize, strides, padding, paddings), wide(x.dtype)
     images = at.bordered(xp, x.astype(dtype, copy=False))
@@ -343,15 +359,15 @@ def avg_pool(
     reach=Reach.IMAGES,
 )
 def avg_pool_backprop(
-    xp: Any,
-    x: Any,
+    xp: ArrayModule,
+    x: Array,
     *,
     shape: Shape,
     ksize: Ints,
     strides: Ints,
     padding: str = "VALID",
     paddings: Pairs | None = None,
-) -> Any:
+) -> Array:
     """The transpose of avg_pool for images of `shape`: each window's x spread evenly over its elements."""
     at, dtype = _windows(shape, ksize, strides, padding, paddings), wide(x.dtype)
     share = x.astype(dtype, copy=False) * _fraction(xp, at, dtype)

@@ -6,10 +6,11 @@ element of the border after the image; VALID has no border; EXPLICIT takes it as
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from teletape_engine.arrays import Array, ArrayModule
 from teletape_engine.catalogue.attributes import Ints, Pairs
 from teletape_engine.catalogue.define import check_word
 from teletape_engine.errors import InvalidArgumentError
@@ -45,7 +46,7 @@ class Windows(NamedTuple):
         """Whether no two windows overlap, if the elements of each are adjacent."""
         return all(step >= n or count <= 1 for step, n, count in zip(self.strides, self.size, self.counts, strict=True))
 
-    def bordered(self, xp: Any, x: Any, value: Any = 0) -> Any:
+    def bordered(self, xp: ArrayModule, x: Array, value: Any = 0) -> Array:
         """x [n, height, width, channels] with a border of that value; x itself without a border."""
         if not self.padded:
             return x
@@ -59,7 +60,7 @@ class Windows(NamedTuple):
         """Bytes of such images [n, height, width, channels] with the border; 0 without a border."""
         return images.with_shape((images.shape[0], *self.lengths(), images.shape[3])).nbytes if self.padded else 0
 
-    def inside(self, x: Any) -> Any:
+    def inside(self, x: Array) -> Array:
         """A bordered array without its border."""
         (top, _), (left, _) = self.paddings
         return x[:, top : top + self.images[0], left : left + self.images[1]]
@@ -147,7 +148,7 @@ def _fitting(length: int, bordered: int, reach: int, stride: int) -> int:
     return count
 
 
-def _pair(lengths: Any) -> tuple[int, int]:
+def _pair(lengths: Iterable[int]) -> tuple[int, int]:
     rows, columns = lengths
     return rows, columns
 

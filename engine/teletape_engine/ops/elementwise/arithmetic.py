@@ -5,16 +5,19 @@ Long because sums, products, quotients and bounds share their rules.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
+from teletape_engine.arrays import Array, ArrayModule
 from teletape_engine.arrays.checks import condition_of, holds
+from teletape_engine.catalogue.attributes import Attrs
 from teletape_engine.catalogue.define import check_dtypes, op, sample
 from teletape_engine.catalogue.elementwise import elementwise, elementwise_spec, linear_map
 from teletape_engine.catalogue.families import composite
 from teletape_engine.catalogue.namespace import ops
-from teletape_engine.catalogue.op import Reach, Trait
+from teletape_engine.catalogue.op import Op, Reach, Trait
+from teletape_engine.catalogue.operand import Operand
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE, NOT_REGISTERED
 from teletape_engine.catalogue.signature import Conversion, function
 from teletape_engine.errors import InvalidArgumentError
@@ -41,19 +44,19 @@ QUOTIENTS: dict[DType, DType] = {dtype: DTYPES["float32" if dtype.itemsize < 4 e
 
 
 @elementwise(1, 1, op_type="AddV2", dtypes=NUMERIC | {STRING}, tf="add math.add", traits=[Trait.CONVERTS_APART])
-def add(xp: Any, a: Any, b: Any) -> Any:
+def add(xp: ArrayModule, a: Array, b: Array) -> Array:
     """a + b, elementwise."""
     return xp.add(a, b)
 
 
 @elementwise(1, -1, tf="subtract math.subtract")
-def sub(xp: Any, a: Any, b: Any) -> Any:
+def sub(xp: ArrayModule, a: Array, b: Array) -> Array:
     """a - b, elementwise."""
     return xp.subtract(a, b)
 
 
 @elementwise("b", "a", tf="multiply math.multiply", traits=[Trait.MULTIPLIES])
-def mul(xp: Any, a: Any, b: Any) -> Any:
+def mul(xp: ArrayModule, a: Array, b: Array) -> Array:
     """a * b, elementwise."""
     return xp.multiply(a, b)
 
@@ -85,14 +88,14 @@ def _div_spec(a: Spec, b: Spec) -> Spec:
     domain=(0.3, 2.0),
     traits=[Trait.MULTIPLIES],
 )
-def div(xp: Any, a: Any, b: Any) -> Any:
+def div(xp: ArrayModule, a: Array, b: Array) -> Array:
     """a / b, elementwise. Integers are divided as float64, those of 8 and 16 bits as float32; x / 0 is inf or nan."""
     integers = _dtype(a, b) in INTEGER
     return xp.true_divide(a, b, dtype=QUOTIENTS[_dtype(a, b)]) if integers else xp.true_divide(a, b)
 
 
-def _dtype(a: Any, b: Any) -> DType:
-    return a.dtype if hasattr(a, "dtype") else b.dtype  # type: ignore[no-any-return]  # one is a number at most
+def _dtype(a: Array, b: Array) -> DType:
+    return a.dtype if hasattr(a, "dtype") else b.dtype  # one is a number at most
 
 
 @elementwise(
@@ -113,14 +116,14 @@ def _dtype(a: Any, b: Any) -> DType:
     temporaries=2,
     traits=[Trait.MULTIPLIES],
 )
-def div_no_nan(xp: Any, a: Any, b: Any) -> Any:
+def div_no_nan(xp: ArrayModule, a: Array, b: Array) -> Array:
     """a / b, elementwise, and 0 where b is 0: so are the gradients there."""
     zero = b == 0
     divisor = xp.where(zero, b.dtype.type(1), b) if hasattr(b, "dtype") else 1 if zero else b
     return xp.where(condition_of(xp, zero), _dtype(a, b).type(0), a / divisor)
 
 
-def _check_divisor(xp: Any, b: Any) -> None:
+def _check_divisor(xp: ArrayModule, b: Array) -> None:
     if not holds(xp, b != 0) if hasattr(b, "dtype") else b == 0:
         raise InvalidArgumentError("Integer division by zero")
 
@@ -134,7 +137,7 @@ def _check_divisor(xp: Any, b: Any) -> None:
     dtypes=REAL,
     domain=(0.3, 2.0),
 )
-def floordiv(xp: Any, a: Any, b: Any) -> Any:
+def floordiv(xp: ArrayModule, a: Array, b: Array) -> Array:
     """The largest whole number not above a / b, elementwise; the gradient is None.
 
     Raises:
@@ -157,7 +160,7 @@ def floordiv(xp: Any, a: Any, b: Any) -> Any:
     domain=(0.3, 2.0),
     traits=[Trait.SATURATES],
 )
-def floormod(xp: Any, a: Any, b: Any) -> Any:
+def floormod(xp: ArrayModule, a: Array, b: Array) -> Array:
     """The remainder of a // b, with the sign of b, elementwise.
 
     Raises:
@@ -178,7 +181,7 @@ def floormod(xp: Any, a: Any, b: Any) -> Any:
     dtypes=REAL,
     domain=(0.3, 2.0),
 )
-def truncatediv(xp: Any, a: Any, b: Any) -> Any:
+def truncatediv(xp: ArrayModule, a: Array, b: Array) -> Array:
     """a / b without its fraction, elementwise: rounded toward zero; the gradient is None.
 
     Raises:
@@ -200,7 +203,7 @@ def truncatediv(xp: Any, a: Any, b: Any) -> Any:
     dtypes=REAL,
     domain=(0.3, 2.0),
 )
-def truncatemod(xp: Any, a: Any, b: Any) -> Any:
+def truncatemod(xp: ArrayModule, a: Array, b: Array) -> Array:
     """The remainder of truncatediv, with the sign of a, elementwise.
 
     Raises:
@@ -219,12 +222,12 @@ def truncatemod(xp: Any, a: Any, b: Any) -> Any:
     tf="math.nextafter",
     dtypes=frozenset((DTYPES["float32"], DTYPES["float64"])),
 )
-def nextafter(xp: Any, a: Any, b: Any) -> Any:
+def nextafter(xp: ArrayModule, a: Array, b: Array) -> Array:
     """The next number of the dtype after a in the direction of b, elementwise."""
     return xp.nextafter(a, b)
 
 
-def _log_of_base(a: Any, y: Any, a_spec: Spec) -> Any:
+def _log_of_base(a: Operand, y: Operand, a_spec: Spec) -> Operand:
     # log(a) if that exists, else 0; the 1 keeps infinities out of the second derivative.
     exists = a != 0 if a_spec.dtype in COMPLEX else a > 0
     return where(exists, log(where(exists, a, ones_like(y))), zeros_like(y))
@@ -239,7 +242,7 @@ def _log_of_base(a: Any, y: Any, a_spec: Spec) -> Any:
     domain=(0.3, 2.0),
     name="pow",
 )
-def pow_(xp: Any, a: Any, b: Any) -> Any:
+def pow_(xp: ArrayModule, a: Array, b: Array) -> Array:
     """a ** b, elementwise. At a = 0 with b = 0 the gradient is nan in a and 0 in b, as in TensorFlow.
 
     Raises:
@@ -257,7 +260,7 @@ def pow_(xp: Any, a: Any, b: Any) -> Any:
     dtypes=REAL,
     traits=[Trait.COMPARES, Trait.SELECTS],
 )
-def maximum(xp: Any, a: Any, b: Any) -> Any:
+def maximum(xp: ArrayModule, a: Array, b: Array) -> Array:
     """The larger of a and b, elementwise; nan if either is. On a tie the gradient goes to `a` alone."""
     return xp.maximum(a, b)
 
@@ -269,18 +272,18 @@ def maximum(xp: Any, a: Any, b: Any) -> Any:
     dtypes=REAL,
     traits=[Trait.COMPARES, Trait.SELECTS],
 )
-def minimum(xp: Any, a: Any, b: Any) -> Any:
+def minimum(xp: ArrayModule, a: Array, b: Array) -> Array:
     """The smaller of a and b, elementwise; nan if either is. On a tie the gradient goes to `a` alone."""
     return xp.minimum(a, b)
 
 
-def _distance_vjp(ct: Any, a: Any, b: Any, sign: int) -> Any:
+def _distance_vjp(ct: Operand, a: Operand, b: Operand, sign: int) -> Operand:
     if ct.dtype in COMPLEX:  # the result is real, whatever its dtype; the rule is passed the conjugates of a and b
         return ops.cast(ops.real(ct), dtype=ct.dtype) * ops.conj(a - b) * (2 * sign)
     return ct * ((2 * sign) * (a - b))
 
 
-def _distance_jvp(t: Any, a: Any, b: Any, sign: int) -> Any:
+def _distance_jvp(t: Operand, a: Operand, b: Operand, sign: int) -> Operand:
     if t.dtype in COMPLEX:
         return ops.cast(ops.real(t * ops.conj(a - b)), dtype=t.dtype) * (2 * sign)
     return t * ((2 * sign) * (a - b))
@@ -297,7 +300,7 @@ def _distance_jvp(t: Any, a: Any, b: Any, sign: int) -> Any:
     tf="math.squared_difference",
     dtypes=FLOATING | COMPLEX | (INTEGER & SIGNED),
 )
-def squared_difference(xp: Any, a: Any, b: Any) -> Any:
+def squared_difference(xp: ArrayModule, a: Array, b: Array) -> Array:
     """(a - b)², elementwise; |a - b|² of complex numbers, in their dtype."""
     difference = xp.subtract(a, b)
     return difference * xp.conj(difference) if difference.dtype in COMPLEX else xp.square(difference)
@@ -311,7 +314,7 @@ def squared_difference(xp: Any, a: Any, b: Any) -> Any:
     dtypes=FLOATING,
     domain=(0.3, 2.0),
 )
-def atan2(xp: Any, a: Any, b: Any) -> Any:
+def atan2(xp: ArrayModule, a: Array, b: Array) -> Array:
     """The angle of the point (x=b, y=a) in (-π, π], elementwise, in radians."""
     return xp.arctan2(a, b)
 
@@ -327,7 +330,7 @@ def _add_n_spec(*specs: Spec) -> Spec:
     return specs[0]
 
 
-def _batch_add_n(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
+def _batch_add_n(record: Op, args: Sequence[Operand], batched: Sequence[bool], attrs: Attrs) -> Operand:
     total = args[0]
     for arg in args[1:]:
         total = total + arg
@@ -344,7 +347,7 @@ def _batch_add_n(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
     views=True,
     reach=Reach.ELEMENTS,
 )
-def add_n(xp: Any, *xs: Any) -> Any:
+def add_n(xp: ArrayModule, *xs: Array) -> Array:
     """The sum of arrays of one shape and dtype."""
     total = xs[0]
     for x in xs[1:]:
@@ -366,7 +369,7 @@ def add_n(xp: Any, *xs: Any) -> Any:
     ),
     samples=[sample((2, 3), -0.5, 0.7), sample((3,), (), (), low=0.1), sample((2, 2), (2, 2), 1, seed=2)],
 )
-def clip_by_value(x: Any, clip_value_min: Any, clip_value_max: Any) -> Any:
+def clip_by_value(x: Operand, clip_value_min: Operand, clip_value_max: Operand) -> Operand:
     """x, limited to the range between two bounds, which may be arrays. The gradient passes at both bounds."""
     return maximum(minimum(x, clip_value_max), clip_value_min)
 
@@ -390,7 +393,7 @@ def _bounds(dtype: DType) -> tuple[float, float]:
         ),
     ),
 )
-def saturate_cast(x: Any, *, dtype: DType) -> Any:
+def saturate_cast(x: Operand, *, dtype: DType) -> Operand:
     """x as another dtype; an element outside its range becomes its smallest or largest finite value.
 
     Real numbers have the real part of complex ones; of complex numbers both parts are bounded.

@@ -6,9 +6,10 @@ divided out: I is divided by e^|x|, K by e⁻ˣ.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 from teletape_engine.catalogue.namespace import ops
+from teletape_engine.catalogue.operand import Operand
 from teletape_engine.ops.elementwise.complex import sign
 from teletape_engine.ops.elementwise.logic import equal, where
 from teletape_engine.ops.elementwise.special import by_scipy
@@ -17,7 +18,7 @@ from teletape_engine.ops.shapes.create import ones_like, zeros_like
 _POSITIVE = (0.4, 3.0)  # K and Y have no values below 0
 
 
-def _half_at_zero(x: Any, slope: Any) -> Any:
+def _half_at_zero(x: Operand, slope: Callable[[Operand], Operand]) -> Operand:
     """`slope(x)`, and 1/2 where x is 0: the derivative of I and J of order 1."""
     zero = equal(x, zeros_like(x))
     ones = ones_like(x)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from teletape_engine.arrays import Array, ArrayModule
 from teletape_engine.catalogue.binding import by_name
 from teletape_engine.catalogue.define import check_dtypes, op, sample
 from teletape_engine.catalogue.elementwise import batch_elementwise, sum_to
 from teletape_engine.catalogue.families import linear
 from teletape_engine.catalogue.namespace import ops
-from teletape_engine.catalogue.op import Reach
+from teletape_engine.catalogue.op import Reach, Sample
+from teletape_engine.catalogue.operand import Operand
 from teletape_engine.catalogue.signature import Conversion, function
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.elementwise.logic import where
@@ -22,11 +25,11 @@ from teletape_engine.spec import COMPLEX, COMPLEX_OF, FLOATING, REAL_OF, SIGNED,
 _Z = ((0.7 + 0.4j), (-1.1 + 0.3j), (0.2 - 1.3j))
 
 
-def _complex_samples() -> list[Any]:
+def _complex_samples() -> list[Sample]:
     return [sample(np.array(_Z)), sample(np.array([_Z, _Z[::-1]])), sample(np.array(_Z[0]))]
 
 
-def _part_spec(op_type: str) -> Any:
+def _part_spec(op_type: str) -> Callable[[Spec], Spec]:
     def infer(x: Spec) -> Spec:
         check_dtypes(op_type, (x,), COMPLEX)
         return x.with_dtype(REAL_OF[x.dtype])
@@ -44,7 +47,7 @@ def _part_spec(op_type: str) -> Any:
     views=True,
     reach=Reach.ELEMENTS,
 )
-def real(xp: Any, x: Any) -> Any:
+def real(xp: ArrayModule, x: Array) -> Array:
     """The real part of a complex array, as its real dtype."""
     return x.real
 
@@ -59,7 +62,7 @@ def real(xp: Any, x: Any) -> Any:
     views=True,
     reach=Reach.ELEMENTS,
 )
-def imag(xp: Any, x: Any) -> Any:
+def imag(xp: ArrayModule, x: Array) -> Array:
     """The imaginary part of a complex array, as its real dtype."""
     return x.imag
 
@@ -77,7 +80,7 @@ def _conj_spec(x: Spec) -> Spec:
     tf=(function("math.conj", Conversion.TENSOR("x"), shortcut="itself_if_real"),),
     reach=Reach.ELEMENTS,
 )
-def conj(xp: Any, x: Any) -> Any:
+def conj(xp: ArrayModule, x: Array) -> Array:
     """The complex conjugate, elementwise."""
     return xp.conj(x)
 
@@ -105,14 +108,14 @@ def _complex_spec(a: Spec, b: Spec) -> Spec:
     name="complex",
     reach=Reach.ELEMENTS,
 )
-def complex_(xp: Any, a: Any, b: Any) -> Any:
+def complex_(xp: ArrayModule, a: Array, b: Array) -> Array:
     """a + ib from two real arrays (float32 or float64), elementwise; shapes broadcast."""
     out = xp.empty(xp.broadcast(a, b).shape, COMPLEX_OF[a.dtype])
     out.real, out.imag = a, b
     return out
 
 
-def _zeros(t: Any, y_spec: Spec) -> Any:
+def _zeros(t: Operand, y_spec: Spec) -> Operand:
     return ops.broadcast_to(zeros_like(t), shape=y_spec.shape)
 
 
@@ -122,18 +125,18 @@ def _abs_spec(x: Spec) -> Spec:
     return x.with_dtype(REAL_OF.get(x.dtype, x.dtype))
 
 
-def _over(ct: Any, size: Any) -> Any:
+def _over(ct: Operand, size: Any) -> Operand:
     """ct / size, and 0 if size is 0, elementwise."""
     return where(size > 0, ct / where(size > 0, size, 1.0), 0.0)
 
 
-def _abs_vjp(ct: Any, x: Any, x_spec: Spec) -> Any:
+def _abs_vjp(ct: Operand, x: Operand, x_spec: Spec) -> Operand:
     if x_spec.dtype in COMPLEX:
         return cast(_over(ct, abs_(x)), dtype=x_spec.dtype) * x
     return ct * sign(x)
 
 
-def _abs_jvp(t: Any, x: Any, x_spec: Spec) -> Any:
+def _abs_jvp(t: Operand, x: Operand, x_spec: Spec) -> Operand:
     if x_spec.dtype in COMPLEX:
         return _over(real(conj(x) * t), abs_(x))
     return t * sign(x)
@@ -149,7 +152,7 @@ def _abs_jvp(t: Any, x: Any, x_spec: Spec) -> Any:
     name="abs",
     reach=Reach.ELEMENTS,
 )
-def abs_(xp: Any, x: Any) -> Any:
+def abs_(xp: ArrayModule, x: Array) -> Array:
     """|x|, elementwise; of a complex array as its real dtype. The gradient at 0 is 0."""
     return xp.abs(x)
 
@@ -159,7 +162,7 @@ def _sign_spec(x: Spec) -> Spec:
     return x
 
 
-def _turned(t: Any, x: Any, x_spec: Spec) -> Any:
+def _turned(t: Operand, x: Operand, x_spec: Spec) -> Operand:
     """The symmetric Jacobian of the sign times t: 0 for a real x; for a complex x the part of t across x, over |x|."""
     if x_spec.dtype not in COMPLEX:
         return zeros_like(t)
@@ -181,7 +184,7 @@ def _is_real(spec: Spec) -> bool:
     tf="sign math.sign",
     reach=Reach.ELEMENTS,
 )
-def sign(xp: Any, x: Any) -> Any:
+def sign(xp: ArrayModule, x: Array) -> Array:
     """-1, 0 or 1 as x is below, at or above zero, elementwise; x/|x| of a complex x.
 
     The gradient of a real x is zero, not None. In TensorFlow that of a complex x is zero too, unlike the
@@ -203,10 +206,10 @@ def sign(xp: Any, x: Any) -> Any:
     tf=(function("math.angle", Conversion.TENSOR("input"), shortcut="angle_if_real"),),
     reach=Reach.ELEMENTS,
 )
-def angle(xp: Any, x: Any) -> Any:
+def angle(xp: ArrayModule, x: Array) -> Array:
     """The angle of a complex x in (-π, π], elementwise, in radians, as its real dtype."""
     return xp.angle(x)
 
 
-def _norm(x: Any) -> Any:
+def _norm(x: Operand) -> Operand:
     return real(x) * real(x) + imag(x) * imag(x)

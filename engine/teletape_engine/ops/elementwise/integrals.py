@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
-from teletape_engine.arrays import special
+from teletape_engine.arrays import Array, ArrayModule, special
 from teletape_engine.arrays.tiles import in_tiles
 from teletape_engine.catalogue.define import on_gpu, sample
 from teletape_engine.catalogue.elementwise import elementwise
 from teletape_engine.catalogue.families import composite
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import Trait
+from teletape_engine.catalogue.operand import Operand
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE
 from teletape_engine.ops.elementwise.logic import equal, where
 from teletape_engine.ops.elementwise.math import cos, exp, log, sin
@@ -49,7 +49,7 @@ spence = by_scipy(
 )
 
 
-def _spence_slope(x: Any) -> Any:
+def _spence_slope(x: Operand) -> Operand:
     ones = ones_like(x)
     at_one = equal(x, ones)
     apart = where(at_one, ones * 2, x)
@@ -58,30 +58,30 @@ def _spence_slope(x: Any) -> Any:
 
 @elementwise(lambda x: cos(math.pi / 2 * x * x), temporaries=1, tf="math.special.fresnel_cos", dtypes=FLOATING)
 @on_gpu(missing=NO_FUNCTION)
-def fresnel_cos(xp: Any, x: Any) -> Any:
+def fresnel_cos(xp: ArrayModule, x: Array) -> Array:
     """Fresnel's integral of cos(πt²/2) from 0 to x, elementwise. Errors as erfc."""
     return special.function(xp, "fresnel", x, part=1)
 
 
 @elementwise(lambda x: sin(math.pi / 2 * x * x), temporaries=1, tf="math.special.fresnel_sin", dtypes=FLOATING)
 @on_gpu(missing=NO_FUNCTION)
-def fresnel_sin(xp: Any, x: Any) -> Any:
+def fresnel_sin(xp: ArrayModule, x: Array) -> Array:
     """Fresnel's integral of sin(πt²/2) from 0 to x, elementwise. Errors as erfc."""
     return special.function(xp, "fresnel", x, part=0)
 
 
 # ---------------------------------------------------------------------------------------- incomplete gamma and beta
-def _gamma_density(a: Any, x: Any) -> Any:
+def _gamma_density(a: Operand, x: Operand) -> Operand:
     """The density at x of the gamma distribution of shape a: the derivative of igamma by x."""
     return exp(xlogy(a - 1, x) - x - lgamma(a))
 
 
-def _gamma_slope(a: Any, x: Any) -> Any:
+def _gamma_slope(a: Operand, x: Operand) -> Operand:
     """The derivative of igamma by a: minus what moves x while igamma stays as it is."""
     return -ops.random_gamma_grad(a, x) * _gamma_density(a, x)
 
 
-def _where_positive(xp: Any, a: Any, result: Any) -> Any:
+def _where_positive(xp: ArrayModule, a: Array, result: Array) -> Array:
     """The result, and nan where a is not positive: SciPy has the limit at 0."""
     return xp.where(xp.asarray(a > 0), result, result.dtype.type(np.nan))
 
@@ -97,7 +97,7 @@ def _where_positive(xp: Any, a: Any, result: Any) -> Any:
     traits=[Trait.FIRST_ORDER],
     weak=False,
 )
-def igamma(xp: Any, a: Any, x: Any) -> Any:
+def igamma(xp: ArrayModule, a: Array, x: Array) -> Array:
     """The regularised lower incomplete gamma function P(a, x), elementwise, in [0, 1]; nan unless a > 0.
 
     It has gradients by both inputs; no gradient is registered for that by a.
@@ -116,13 +116,13 @@ def igamma(xp: Any, a: Any, x: Any) -> Any:
     traits=[Trait.FIRST_ORDER],
     weak=False,
 )
-def igammac(xp: Any, a: Any, x: Any) -> Any:
+def igammac(xp: ArrayModule, a: Array, x: Array) -> Array:
     """The regularised upper incomplete gamma function, 1 - igamma(a, x), elementwise and exact where it is small."""
     return _where_positive(xp, a, special.function(xp, "gammaincc", a, x))
 
 
 @composite(samples=[sample((2, 3), low=0.4, high=3.0), sample((2,), low=0.4, high=3.0)], tf="math.lbeta", args="x")
-def lbeta(x: Any) -> Any:
+def lbeta(x: Operand) -> Operand:
     """The logarithm of the beta function of the numbers along the last axis: the sum of their lgamma - lgamma of it."""
     return ops.reduce_sum(lgamma(x), axis=-1) - lgamma(ops.reduce_sum(x, axis=-1))
 
@@ -138,12 +138,12 @@ def lbeta(x: Any) -> Any:
     domain=(0.2, 0.9),
     weak=False,
 )
-def betainc(xp: Any, a: Any, b: Any, x: Any) -> Any:
+def betainc(xp: ArrayModule, a: Array, b: Array, x: Array) -> Array:
     """The regularised incomplete beta function, elementwise, for x in [0, 1]; its gradient is that by x alone."""
     return in_tiles(xp, _betainc, a, b, x)
 
 
-def _betainc(xp: Any, a: Any, b: Any, x: Any) -> Any:
+def _betainc(xp: ArrayModule, a: Array, b: Array, x: Array) -> Array:
     """In 64 bits: SciPy's of 32 bits has relative errors of 3e-5."""
     inputs = [array.astype(np.float64, copy=False) for array in (a, b, x)]
     return special.function(xp, "betainc", *inputs).astype(a.dtype, copy=False)
@@ -159,6 +159,6 @@ def _betainc(xp: Any, a: Any, b: Any, x: Any) -> Any:
     domain=(1.3, 3.0),
     weak=False,
 )
-def zeta(xp: Any, x: Any, q: Any) -> Any:
+def zeta(xp: ArrayModule, x: Array, q: Array) -> Array:
     """Hurwitz's zeta function, the sum of (q + n)⁻ˣ over n = 0, 1, …, elementwise; its gradient is that by q alone."""
     return special.zeta(xp, x, q)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from teletape_engine.arrays import Array, ArrayModule
 from teletape_engine.catalogue.define import check_dtype, on_gpu, op, sample
 from teletape_engine.catalogue.elementwise import binary, elementwise, linear_map, unary
 from teletape_engine.catalogue.namespace import ops
@@ -14,7 +15,7 @@ from teletape_engine.catalogue.op import Sample, Trait
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE, NOT_REGISTERED
 from teletape_engine.catalogue.signature import Conversion, by_hand, function
 from teletape_engine.errors import InvalidArgumentError
-from teletape_engine.spec import BOOL, DTYPES, FLOATING, INTEGER, NUMERIC, STRING, Spec, broadcast, shape_text
+from teletape_engine.spec import BOOL, DTYPES, FLOATING, INTEGER, NUMERIC, STRING, DType, Spec, broadcast, shape_text
 
 REAL = FLOATING | INTEGER
 _BOOL = frozenset((BOOL,))
@@ -86,24 +87,24 @@ bitwise_xor = _bitwise(
 )
 
 
-def _bits(dtype: Any, by: Any) -> Any:
+def _bits(dtype: DType, by: Any) -> Any:
     """How far to shift: TensorFlow keeps it in [0, number of bits)."""
     most = 8 * dtype.itemsize - 1
     return by.clip(0, most) if hasattr(by, "clip") else min(max(by, 0), most)
 
 
-def _integer(a: Any, b: Any) -> Any:
+def _integer(a: Array, b: Array) -> DType:
     return a.dtype if hasattr(a, "dtype") else b.dtype
 
 
 @elementwise(NON_DIFFERENTIABLE, dtypes=INTEGER, samples=_BITS, args="x y", tf="bitwise.left_shift", temporaries=1)
-def left_shift(xp: Any, a: Any, b: Any) -> Any:
+def left_shift(xp: ArrayModule, a: Array, b: Array) -> Array:
     """The bits of a moved b places to the higher ones, elementwise, of integers."""
     return xp.left_shift(a, _bits(_integer(a, b), b))
 
 
 @elementwise(NON_DIFFERENTIABLE, dtypes=INTEGER, samples=_BITS, args="x y", tf="bitwise.right_shift", temporaries=1)
-def right_shift(xp: Any, a: Any, b: Any) -> Any:
+def right_shift(xp: ArrayModule, a: Array, b: Array) -> Array:
     """The bits of a moved b places to the lower ones, elementwise, of integers; the sign stays."""
     return xp.right_shift(a, _bits(_integer(a, b), b))
 
@@ -155,7 +156,7 @@ def _where_spec(condition: Spec, a: Spec, b: Spec) -> Spec:
     like=(0, 1, 1),
     traits=[Trait.SELECTS],
 )
-def where(xp: Any, condition: Any, a: Any, b: Any) -> Any:
+def where(xp: ArrayModule, condition: Array, a: Array, b: Array) -> Array:
     """a where the condition is true, b elsewhere, elementwise; all three broadcast.
 
     The gradient of an element that is not selected is zero. If the derivative of the op that computed it is infinite,
@@ -178,7 +179,7 @@ def _nonzero_spec(x: Spec) -> Spec:
     workspace=lambda x: x.size + 8 * x.size * x.ndim,
 )
 @on_gpu(waits="the number of elements that are not zero")
-def nonzero(xp: Any, x: Any) -> Any:
+def nonzero(xp: ArrayModule, x: Array) -> Array:
     """The indices of elements that are not zero (or true): int64 [n, rank], in row-major order.
 
     TensorFlow's `where` of one argument. The number of rows depends on the values.

@@ -7,9 +7,8 @@ arrays are in arithmetic.py, those of complex numbers in complex.py.
 from __future__ import annotations
 
 import math
-from typing import Any
 
-from teletape_engine.arrays import special
+from teletape_engine.arrays import Array, ArrayModule, special
 from teletape_engine.arrays.checks import condition_of
 from teletape_engine.arrays.kernels import Count, applied, kernel
 from teletape_engine.catalogue.elementwise import ByDType, elementwise, linear_map, unary
@@ -44,7 +43,7 @@ sqrt = unary(
     dtypes=DIFFERENTIABLE,
     domain=_POSITIVE,
 )
-def rsqrt(xp: Any, x: Any) -> Any:
+def rsqrt(xp: ArrayModule, x: Array) -> Array:
     """1/√x, elementwise; inf at zero."""
     return xp.reciprocal(xp.sqrt(x))
 
@@ -62,7 +61,7 @@ reciprocal = unary(
 @elementwise(
     lambda y, root: -y / root, linear_map(lambda ct, root: 0.5 * ct / root), dtypes=DIFFERENTIABLE, domain=_POSITIVE
 )
-def sqrt_grad(xp: Any, root: Any, grad: Any) -> Any:
+def sqrt_grad(xp: ArrayModule, root: Array, grad: Array) -> Array:
     """grad / (2 root), elementwise: the vjp of √x = root. 0 where grad is 0."""
     return xp.where(condition_of(xp, grad == 0), grad, 0.5 * grad / root)
 
@@ -74,7 +73,7 @@ def sqrt_grad(xp: Any, root: Any, grad: Any) -> Any:
     dtypes=DIFFERENTIABLE,
     domain=_POSITIVE,
 )
-def rsqrt_grad(xp: Any, root: Any, grad: Any) -> Any:
+def rsqrt_grad(xp: ArrayModule, root: Array, grad: Array) -> Array:
     """-grad root³ / 2, elementwise: the vjp of 1/√x = root. 0 where grad is 0."""
     return xp.where(condition_of(xp, grad == 0), grad, -0.5 * grad * root * root * root)
 
@@ -86,7 +85,7 @@ def rsqrt_grad(xp: Any, root: Any, grad: Any) -> Any:
     dtypes=DIFFERENTIABLE,
     domain=_POSITIVE,
 )
-def reciprocal_grad(xp: Any, inverse: Any, grad: Any) -> Any:
+def reciprocal_grad(xp: ArrayModule, inverse: Array, grad: Array) -> Array:
     """-grad inverse², elementwise: the vjp of 1/x = inverse. 0 where grad is 0."""
     return xp.where(condition_of(xp, grad == 0), grad, -grad * inverse * inverse)
 
@@ -157,7 +156,7 @@ atan = unary(
     domain=_INNER,
     weak=False,
 )
-def tanh_grad(xp: Any, grad: Any, x: Any, tanh: Any) -> Any:
+def tanh_grad(xp: ArrayModule, grad: Array, x: Array, tanh: Array) -> Array:
     """grad (1 - tanh²), elementwise: the vjp of tanh x. Near ±1, x has the digits that the tanh has lost."""
     loops = kernel(xp, "tanh_grad", x.dtype, Count(x.size)) if grad.shape == x.shape == tanh.shape else None
     if loops is not None:
@@ -174,7 +173,7 @@ def tanh_grad(xp: Any, grad: Any, x: Any, tanh: Any) -> Any:
     dtypes=DIFFERENTIABLE,
     traits=[Trait.SATURATES],
 )
-def sigmoid(xp: Any, x: Any) -> Any:
+def sigmoid(xp: ArrayModule, x: Array) -> Array:
     """1 / (1 + e⁻ˣ), elementwise."""
     return (1 / (1 + xp.exp(-x.astype(wide(x.dtype), copy=False)))).astype(x.dtype, copy=False)
 
@@ -187,7 +186,7 @@ def sigmoid(xp: Any, x: Any) -> Any:
     dtypes=FLOATING,
     traits=[Trait.SATURATES],
 )
-def softplus(xp: Any, x: Any) -> Any:
+def softplus(xp: ArrayModule, x: Array) -> Array:
     """log(1 + eˣ), elementwise, without overflow."""
     return xp.log1p(xp.exp(-xp.abs(x))) + xp.maximum(x, 0)
 
@@ -200,20 +199,20 @@ def softplus(xp: Any, x: Any) -> Any:
     dtypes=FLOATING,
     traits=[Trait.SATURATES],
 )
-def erf(xp: Any, x: Any) -> Any:
+def erf(xp: ArrayModule, x: Array) -> Array:
     """The error function 2/√π ∫₀ˣ e^(-t²) dt, elementwise."""
     return special.erf(xp, x)
 
 
 # ------------------------------------------------------------------------------------------------- piecewise constant
 @elementwise(0, dtypes=FLOATING | INTEGER)
-def step(xp: Any, x: Any) -> Any:
+def step(xp: ArrayModule, x: Array) -> Array:
     """1 where x > 0, else 0, in x's dtype, elementwise. The gradient is zero, not None: what relu's derivative is."""
     return xp.greater(x, 0).astype(x.dtype)
 
 
 @elementwise(NON_DIFFERENTIABLE, tf="round math.round", dtypes=FLOATING | INTEGER)
-def round_(xp: Any, x: Any) -> Any:
+def round_(xp: ArrayModule, x: Array) -> Array:
     """The nearest whole number, halves to the even one, elementwise; the gradient is None."""
     return x if x.dtype in INTEGER else xp.rint(x)
 

@@ -7,17 +7,19 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
 
-from teletape_engine.arrays import special
+from teletape_engine.arrays import Array, ArrayModule, special
 from teletape_engine.arrays.checks import condition_of
 from teletape_engine.catalogue.define import on_gpu, sample
 from teletape_engine.catalogue.elementwise import Formula, elementwise, elementwise_spec, linear_map, unary
 from teletape_engine.catalogue.families import composite
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import Op, Trait
+from teletape_engine.catalogue.operand import Operand
 from teletape_engine.catalogue.signature import Conversion, function
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.elementwise.arithmetic import div_no_nan
@@ -45,7 +47,7 @@ def by_scipy(name: str, formula: Formula, doc: str, *, function: str = "", missi
     """
     called = function or name
 
-    def forward(xp: Any, x: Any) -> Any:
+    def forward(xp: ArrayModule, x: Array) -> Array:
         return special.function(xp, called, x)
 
     forward.__name__, forward.__doc__ = name, f"{doc} Errors as erfc."
@@ -89,7 +91,7 @@ atanh = unary(
     dtypes=FLOATING,
     traits=[Trait.SATURATES],
 )
-def erfc(xp: Any, x: Any) -> Any:
+def erfc(xp: ArrayModule, x: Array) -> Array:
     """1 - erf(x), elementwise, exact for large x."""
     return special.function(xp, "erfc", x)
 
@@ -97,7 +99,7 @@ def erfc(xp: Any, x: Any) -> Any:
 @elementwise(
     lambda y: math.sqrt(math.pi) / 2 * exp(y * y), temporaries=1, tf="math.erfinv", dtypes=FLOATING, domain=(-0.9, 0.9)
 )
-def erfinv(xp: Any, x: Any) -> Any:
+def erfinv(xp: ArrayModule, x: Array) -> Array:
     """The y with erf(y) = x, elementwise; nan outside [-1, 1]. Errors as erfc."""
     return special.function(xp, "erfinv", x)
 
@@ -109,13 +111,13 @@ def erfinv(xp: Any, x: Any) -> Any:
     dtypes=FLOATING,
     domain=(0.05, 0.95),
 )
-def ndtri(xp: Any, x: Any) -> Any:
+def ndtri(xp: ArrayModule, x: Array) -> Array:
     """The number below which a share x of the standard normal distribution lies, elementwise. Errors as erfc."""
     return special.function(xp, "ndtri", x)
 
 
 @composite(samples=[sample((2, 3), low=0.1, high=1.9)], tf="math.erfcinv")
-def erfcinv(x: Any) -> Any:
+def erfcinv(x: Operand) -> Operand:
     """The y with erfc(y) = x, elementwise; nan outside [0, 2]. Errors as erfc."""
     return ndtri(x * 0.5) * -math.sqrt(0.5)
 
@@ -126,13 +128,13 @@ _HIGHEST = 100  #: The factorial of a larger order, times zeta, is soon no float
 
 
 @elementwise(lambda x: ops.digamma(x), temporaries=1, tf="math.lgamma", dtypes=FLOATING, domain=_GAMMA)
-def lgamma(xp: Any, x: Any) -> Any:
+def lgamma(xp: ArrayModule, x: Array) -> Array:
     """The logarithm of the absolute value of the gamma function, elementwise; inf at ±inf. Errors as erfc."""
     return xp.where(x == -xp.inf, -x, special.function(xp, "gammaln", x))
 
 
 @elementwise(lambda x: ops.polygamma(x, order=1), temporaries=1, tf="math.digamma", dtypes=FLOATING, domain=_GAMMA)
-def digamma(xp: Any, x: Any) -> Any:
+def digamma(xp: ArrayModule, x: Array) -> Array:
     """The derivative of lgamma, elementwise; nan at its poles, 0 and the negative whole numbers. Errors as erfc."""
     return xp.where(x == 0, x.dtype.type(xp.nan), special.function(xp, "digamma", x))
 
@@ -151,7 +153,7 @@ def _polygamma_spec(x: Spec, *, order: float) -> Spec:
     dtypes=FLOATING,
     samples=[sample((2, 3), order=1.0, low=0.4, high=3.0), sample((3,), order=0.0, low=0.4, high=3.0)],
 )
-def polygamma(xp: Any, x: Any, *, order: float) -> Any:
+def polygamma(xp: ArrayModule, x: Array, *, order: float) -> Array:
     """The derivative of that order of digamma, elementwise; the order is a whole number. Errors as erfc."""
     if order == 0:
         return special.function(xp, "digamma", x)
@@ -167,7 +169,7 @@ _PAIRS = [
 ]
 
 
-def _unless_zero(x: Any, y: Any, result: Any) -> Any:
+def _unless_zero(x: Operand, y: Operand, result: Callable[[Operand, Operand], Operand]) -> Operand:
     """`result(x, y)`, and 0 where x is 0, whatever y is there."""
     zero = equal(x, zeros_like(x))
     product = result(x, where(zero, ones_like(y), y))
@@ -175,19 +177,19 @@ def _unless_zero(x: Any, y: Any, result: Any) -> Any:
 
 
 @composite(samples=_PAIRS, tf="math.xlogy", args="x y")
-def xlogy(a: Any, b: Any) -> Any:
+def xlogy(a: Operand, b: Operand) -> Operand:
     """a log(b), elementwise; 0 where a is 0, and so are the gradients there."""
     return _unless_zero(a, b, lambda x, y: x * log(y))
 
 
 @composite(samples=_PAIRS, tf="math.xlog1py", args="x y")
-def xlog1py(a: Any, b: Any) -> Any:
+def xlog1py(a: Operand, b: Operand) -> Operand:
     """a log(1 + b), elementwise; 0 where a is 0, and so are the gradients there."""
     return _unless_zero(a, b, lambda x, y: x * log1p(y))
 
 
 @composite(samples=_PAIRS, tf="math.xdivy", args="x y")
-def xdivy(a: Any, b: Any) -> Any:
+def xdivy(a: Operand, b: Operand) -> Operand:
     """a / b, elementwise; 0 where a is 0, and so are the gradients there."""
     return _unless_zero(a, b, lambda x, y: x / y)
 
@@ -203,19 +205,19 @@ def xdivy(a: Any, b: Any) -> Any:
     temporaries=2,
     traits=[Trait.MULTIPLIES],
 )
-def mul_no_nan(xp: Any, a: Any, b: Any) -> Any:
+def mul_no_nan(xp: ArrayModule, a: Array, b: Array) -> Array:
     """a * b, elementwise, and 0 where b is 0, even if a is nan or infinite."""
     product = xp.multiply(a, b)
     return xp.where(condition_of(xp, b == 0), product.dtype.type(0), product)
 
 
 @composite(samples=[sample(np.array([0.3, 0.5, -2.0]))], tf="math.reciprocal_no_nan")
-def reciprocal_no_nan(x: Any) -> Any:
+def reciprocal_no_nan(x: Operand) -> Operand:
     """1 / x, elementwise, and 0 where x is 0."""
     return div_no_nan(ones_like(x), x)
 
 
 @composite(samples=[sample((2, 3)), sample(())], tf="math.log_sigmoid")
-def log_sigmoid(x: Any) -> Any:
+def log_sigmoid(x: Operand) -> Operand:
     """log(1 / (1 + e⁻ˣ)), elementwise, without overflow."""
     return -softplus(-x)

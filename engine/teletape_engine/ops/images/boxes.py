@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
+from teletape_engine.arrays import Array, ArrayModule
 from teletape_engine.arrays.cpu import on_host
 from teletape_engine.catalogue.attributes import Ints
 from teletape_engine.catalogue.define import check_dtypes, on_gpu, op, sample
@@ -53,7 +53,7 @@ def _draw_spec(images: Spec, boxes: Spec, colors: Spec) -> Spec:
     tf=(by_hand("image.draw_bounding_boxes", "without colors it has its own"),),
 )
 @on_gpu(down="the boxes")
-def draw_bounding_boxes(xp: Any, images: Any, boxes: Any, colors: Any) -> Any:
+def draw_bounding_boxes(xp: ArrayModule, images: Array, boxes: Array, colors: Array) -> Array:
     """Images [m, height, width, c] with frames around boxes [m, n, 4], one pixel thick, in colors [k, c] that repeat.
 
     A box [y1, x1, y2, x2] is in fractions of the image; one whose y2 is less than y1, or that is outside, is left out.
@@ -112,8 +112,8 @@ def _glimpse_spec(images: Spec, offsets: Spec, *, size: Ints, centered: bool, no
 )
 @on_gpu(down="the centres")
 def extract_glimpse(
-    xp: Any, images: Any, offsets: Any, *, size: Ints, centered: bool = True, normalized: bool = True
-) -> Any:
+    xp: ArrayModule, images: Array, offsets: Array, *, size: Ints, centered: bool = True, normalized: bool = True
+) -> Array:
     """A part of that size of each image [n, height, width, c], at offsets [n, 2], 0 outside: [n, *size, c].
 
     An offset is that of the part's corner from the image's; from the image's middle, if `centered`. It is in pixels, or

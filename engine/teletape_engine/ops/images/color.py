@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
+from teletape_engine.arrays import Array, ArrayModule
+from teletape_engine.catalogue.attributes import Attrs
 from teletape_engine.catalogue.define import check_dtypes, op, sample
 from teletape_engine.catalogue.families import batch_loop, composite
+from teletape_engine.catalogue.op import Op
+from teletape_engine.catalogue.operand import Operand
 from teletape_engine.catalogue.rule import NOT_REGISTERED
 from teletape_engine.catalogue.signature import Conversion, by_hand, function
 from teletape_engine.errors import InvalidArgumentError
@@ -35,7 +39,7 @@ def _adjust_contrast_spec(images: Spec, contrast_factor: Spec) -> Spec:
     return images
 
 
-def _batch(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
+def _batch(record: Op, args: Sequence[Operand], batched: Sequence[bool], attrs: Attrs) -> Operand:
     return batch_loop(record, args, batched, attrs) if batched[1] else record(*args)
 
 
@@ -49,7 +53,7 @@ def _batch(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
     like=(0, 0),
     workspace=lambda images, contrast_factor: wide_bytes(images) + half_bytes(images),
 )
-def adjust_contrast(xp: Any, images: Any, contrast_factor: Any) -> Any:
+def adjust_contrast(xp: ArrayModule, images: Array, contrast_factor: Array) -> Array:
     """(x - mean) · contrast_factor + mean, with the mean of each channel of each image.
 
     TensorFlow registers no gradient for it: asking for one is a LookupError.
@@ -61,7 +65,7 @@ def adjust_contrast(xp: Any, images: Any, contrast_factor: Any) -> Any:
 
 
 # ------------------------------------------------------------------------------------------------------------ colours
-def _channels(x: Any, what: str) -> list[Any]:
+def _channels(x: Operand, what: str) -> list[Operand]:
     """The three channels of images of floating-point numbers."""
     if x.dtype not in FLOATING:
         raise InvalidArgumentError(f"{what} takes floating-point images, found {x.dtype.name}")
@@ -80,7 +84,7 @@ _COLOURS = np.array(
     op_type="RGBToHSV",
     tf=(function("image.rgb_to_hsv", Conversion.SINGLE("images"), check="three_channels"),),
 )
-def rgb_to_hsv(x: Any) -> Any:
+def rgb_to_hsv(x: Operand) -> Operand:
     """Red, green and blue in [0, 1] as hue, saturation and value in [0, 1]."""
     red, green, blue = _channels(x, "RGBToHSV")
     # Of channels that are equally large one has the derivatives, as in TensorFlow: the first of red, green and blue is
@@ -110,7 +114,7 @@ def rgb_to_hsv(x: Any) -> Any:
     op_type="HSVToRGB",
     tf=(function("image.hsv_to_rgb", Conversion.SINGLE("images"), check="three_channels"),),
 )
-def hsv_to_rgb(x: Any) -> Any:
+def hsv_to_rgb(x: Operand) -> Operand:
     """Hue, saturation and value in [0, 1] as red, green and blue in [0, 1]: the inverse of rgb_to_hsv."""
     hue, saturation, value = _channels(x, "HSVToRGB")
     turn = hue * 6
@@ -119,7 +123,7 @@ def hsv_to_rgb(x: Any) -> Any:
     return stack(*[(1 - saturation + saturation * clip_by_value(d, low, high)) * value for d in shares], axis=-1)
 
 
-def _mixed(x: Any, shares: tuple[tuple[float, float, float], ...], what: str) -> Any:
+def _mixed(x: Operand, shares: tuple[tuple[float, float, float], ...], what: str) -> Operand:
     """Images whose channels are sums of shares of the channels of x: a row of shares for each channel of x."""
     first, second, third = _channels(x, what)
     return stack(*[first * a + second * b + third * c for a, b, c in zip(*shares, strict=True)], axis=-1)
@@ -129,7 +133,7 @@ def _mixed(x: Any, shares: tuple[tuple[float, float, float], ...], what: str) ->
     samples=[sample(_COLOURS), sample(_COLOURS[:1, 1])],
     tf=(function("image.rgb_to_yuv", Conversion.TENSOR("images")),),
 )
-def rgb_to_yuv(x: Any) -> Any:
+def rgb_to_yuv(x: Operand) -> Operand:
     """Red, green and blue in [0, 1] as luma Y in [0, 1] and the colour differences U and V."""
     return _mixed(
         x,
@@ -146,7 +150,7 @@ def rgb_to_yuv(x: Any) -> Any:
     samples=[sample(_COLOURS), sample(_COLOURS[:1, 1])],
     tf=(function("image.yuv_to_rgb", Conversion.TENSOR("images")),),
 )
-def yuv_to_rgb(x: Any) -> Any:
+def yuv_to_rgb(x: Operand) -> Operand:
     """Luma Y and the colour differences U and V as red, green and blue: the inverse of rgb_to_yuv."""
     return _mixed(x, ((1.0, 1.0, 1.0), (0.0, -0.394642334, 2.03206185), (1.13988303, -0.58062185, 0.0)), "yuv_to_rgb")
 
@@ -155,7 +159,7 @@ def yuv_to_rgb(x: Any) -> Any:
     samples=[sample(_COLOURS), sample(_COLOURS[:1, 1])],
     tf=(function("image.rgb_to_yiq", Conversion.TENSOR("images")),),
 )
-def rgb_to_yiq(x: Any) -> Any:
+def rgb_to_yiq(x: Operand) -> Operand:
     """Red, green and blue in [0, 1] as luma Y in [0, 1] and the colour differences I and Q."""
     return _mixed(
         x,
@@ -172,7 +176,7 @@ def rgb_to_yiq(x: Any) -> Any:
     samples=[sample(_COLOURS), sample(_COLOURS[:1, 1])],
     tf=(function("image.yiq_to_rgb", Conversion.TENSOR("images")),),
 )
-def yiq_to_rgb(x: Any) -> Any:
+def yiq_to_rgb(x: Operand) -> Operand:
     """Luma Y and the colour differences I and Q as red, green and blue: the inverse of rgb_to_yiq."""
     return _mixed(
         x,
@@ -182,7 +186,7 @@ def yiq_to_rgb(x: Any) -> Any:
 
 
 @composite(samples=[sample(_COLOURS[:1], np.array(0.5)), sample(_COLOURS[1, :1], np.array(1.1))], like=(0, 0))
-def adjust_saturation(x: Any, factor: Any) -> Any:
+def adjust_saturation(x: Operand, factor: Operand) -> Operand:
     """RGB images with their saturation times factor, a scalar, kept in [0, 1]."""
     hue, saturation, value = _channels(rgb_to_hsv(x), "AdjustSaturation")
     scaled = clip_by_value(saturation * factor, zeros_like(saturation), ones_like(saturation))
@@ -190,7 +194,7 @@ def adjust_saturation(x: Any, factor: Any) -> Any:
 
 
 @composite(samples=[sample(_COLOURS[:1], np.array(0.17)), sample(_COLOURS[1, :1], np.array(-0.23))], like=(0, 0))
-def adjust_hue(x: Any, delta: Any) -> Any:
+def adjust_hue(x: Operand, delta: Operand) -> Operand:
     """RGB images with delta, a scalar, added to their hue, which goes round from 1 to 0."""
     hue, saturation, value = _channels(rgb_to_hsv(x), "AdjustHue")
     moved = hue + delta
@@ -198,14 +202,14 @@ def adjust_hue(x: Any, delta: Any) -> Any:
 
 
 @composite(samples=[sample(_COLOURS)])
-def rgb_to_grayscale(x: Any) -> Any:
+def rgb_to_grayscale(x: Operand) -> Operand:
     """The luminance 0.2989·red + 0.587·green + 0.114·blue of images, as their one channel."""
     red, green, blue = _channels(x, "rgb_to_grayscale")
     return stack(red * 0.2989 + green * 0.587 + blue * 0.114, axis=-1)
 
 
 @composite(samples=[sample((2, 3, 2)), sample((2, 2, 3, 1), seed=1)])
-def per_image_standardization(x: Any) -> Any:
+def per_image_standardization(x: Operand) -> Operand:
     """Each image less its mean, over its standard deviation, or over 1 / √(its number of elements) if that is more."""
     if len(x.shape) < 3:
         raise InvalidArgumentError(f"images need height, width and channels, found shape {shape_text(x.shape)}")

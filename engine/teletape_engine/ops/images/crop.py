@@ -12,12 +12,14 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from teletape_engine.arrays import Array, ArrayModule
 from teletape_engine.arrays.scatter import add_rows, check_indices
 from teletape_engine.catalogue.attributes import Ints
 from teletape_engine.catalogue.define import check_dtypes, check_word, on_gpu, op, sample
 from teletape_engine.catalogue.families import batch_loop
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import Trait
+from teletape_engine.catalogue.operand import Operand
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE
 from teletape_engine.catalogue.signature import by_hand
 from teletape_engine.errors import InvalidArgumentError
@@ -47,7 +49,7 @@ class CropPlaces(NamedTuple):
     inside: Any
 
 
-def _places(xp: Any, start: Any, end: Any, size: int, length: int, method: str, slope: bool) -> CropPlaces:
+def _places(xp: ArrayModule, start: Array, end: Array, size: int, length: int, method: str, slope: bool) -> CropPlaces:
     """Where boxes from `start` to `end`, fractions of an axis of that length, are read for `size` pixels."""
     dtype = start.dtype
     last = dtype.type(length - 1)
@@ -70,7 +72,9 @@ def _places(xp: Any, start: Any, end: Any, size: int, length: int, method: str, 
     return CropPlaces((below.astype(np.int64), above.astype(np.int64)), (low, high), inside)
 
 
-def _both(xp: Any, boxes: Any, size: Ints, lengths: Ints, method: str, slope: str) -> tuple[CropPlaces, CropPlaces]:
+def _both(
+    xp: ArrayModule, boxes: Array, size: Ints, lengths: Ints, method: str, slope: str
+) -> tuple[CropPlaces, CropPlaces]:
     """The places along the rows and along the columns."""
     boxes = boxes.astype(wide(boxes.dtype), copy=False)
     rows = _places(xp, boxes[:, 0], boxes[:, 2], size[0], lengths[0], method, slope in ("rows", "both"))
@@ -135,7 +139,7 @@ def _workspace(crops: Spec) -> int:
 
 
 # ---------------------------------------------------------------------------------------------------------------- rules
-def _moved(image: Any, boxes: Any, box_indices: Any, size: Ints, slope: str) -> list[Any]:
+def _moved(image: Operand, boxes: Operand, box_indices: Operand, size: Ints, slope: str) -> list[Operand | None]:
     """The crops' derivatives by the places along rows and along columns; None: zero.
 
     Of nearest pixels too those between them: TensorFlow's gradient by the boxes is that of bilinear crops.
@@ -146,7 +150,9 @@ def _moved(image: Any, boxes: Any, box_indices: Any, size: Ints, slope: str) -> 
     ]
 
 
-def _boxes_cotangent(ct: Any, image: Any, boxes: Any, box_indices: Any, size: Ints, slope: str) -> Any:
+def _boxes_cotangent(
+    ct: Operand, image: Operand, boxes: Operand, box_indices: Operand, size: Ints, slope: str
+) -> Operand:
     """The cotangent of the boxes: what each place's is, spread over the two ends of its axis."""
     ends = []
     moved = _moved(image, boxes, box_indices, size, slope)
@@ -162,7 +168,7 @@ def _boxes_cotangent(ct: Any, image: Any, boxes: Any, box_indices: Any, size: In
     return stack(top, left, bottom, right, axis=1)
 
 
-def _pixels_moved(t: Any, x: Any, axis: int, length: int) -> Any:
+def _pixels_moved(t: Operand, x: Operand, axis: int, length: int) -> Operand:
     """By how many pixels the places of crops x move along rows (axis 0) or columns for a tangent of their boxes."""
     start, end = (strided_slice(t, index=("...", (k, k + 1, None))) for k in (axis, axis + 2))
     flat = reduce_sum(x, axis=(2, 3) if axis == 0 else (1, 3))  # for its shape
@@ -171,7 +177,7 @@ def _pixels_moved(t: Any, x: Any, axis: int, length: int) -> Any:
     return reshape(at, shape=(n, size, 1, 1) if axis == 0 else (n, 1, size, 1))
 
 
-def _boxes_tangent(t: Any, image: Any, boxes: Any, box_indices: Any, size: Ints, slope: str) -> Any:
+def _boxes_tangent(t: Operand, image: Operand, boxes: Operand, box_indices: Operand, size: Ints, slope: str) -> Operand:
     """The tangent of crops for that of their boxes."""
     total = zeros_like(crop_and_resize(image, boxes, box_indices, crop_size=size))
     for axis, crops in enumerate(_moved(image, boxes, box_indices, size, slope)):
@@ -180,7 +186,9 @@ def _boxes_tangent(t: Any, image: Any, boxes: Any, box_indices: Any, size: Ints,
     return total
 
 
-def _back_tangent(t: Any, grad: Any, boxes: Any, box_indices: Any, shape: Shape, method: str, slope: str) -> Any:
+def _back_tangent(
+    t: Operand, grad: Operand, boxes: Operand, box_indices: Operand, shape: Shape, method: str, slope: str
+) -> Operand:
     """The tangent of the transpose for that of the boxes: the transposes of the slopes, of grads times the moves."""
     total = ops.crop_and_resize_backprop(zeros_like(grad), boxes, box_indices, shape=shape)
     for axis, along in enumerate(_FURTHER[slope] if method == "bilinear" else ()):
@@ -190,7 +198,7 @@ def _back_tangent(t: Any, grad: Any, boxes: Any, box_indices: Any, shape: Shape,
     return total
 
 
-def _shares(x: Any) -> Any:
+def _shares(x: Operand) -> Operand:
     """How far each of the places [n, size] is from the start of its box to the end, in [0, 1]."""
     ones, size = ones_like(x), x.shape[1]
     return ops.cumsum(ones, axis=1, exclusive=True) / (size - 1) if size > 1 else ones * 0.5
@@ -242,16 +250,16 @@ _FLAT: Final = np.ones((1, 3, 3, 2)) * np.array([0.3, -0.7])
 )
 @on_gpu(waits="a check of the numbers of the images, unless the host knows their bounds")
 def crop_and_resize(
-    xp: Any,
-    image: Any,
-    boxes: Any,
-    box_indices: Any,
+    xp: ArrayModule,
+    image: Array,
+    boxes: Array,
+    box_indices: Array,
     *,
     crop_size: Ints,
     method: str = "bilinear",
     extrapolation_value: float = 0.0,
     slope: str = "",
-) -> Any:
+) -> Array:
     """Boxes of images [m, height, width, c], each resized to `crop_size` [rows, columns]: [n, rows, columns, c].
 
     A box [y1, x1, y2, x2] of `boxes` [n, 4] is in fractions of the image that `box_indices` [n] names, from the middle
@@ -320,8 +328,15 @@ def crop_and_resize(
 )
 @on_gpu(waits="a check of the numbers of the images, unless the host knows their bounds")
 def crop_and_resize_backprop(
-    xp: Any, grad: Any, boxes: Any, box_indices: Any, *, shape: Shape, method: str = "bilinear", slope: str = ""
-) -> Any:
+    xp: ArrayModule,
+    grad: Array,
+    boxes: Array,
+    box_indices: Array,
+    *,
+    shape: Shape,
+    method: str = "bilinear",
+    slope: str = "",
+) -> Array:
     """The transpose of crop_and_resize for images of `shape`: each pixel of a crop spread over those it was read from.
 
     Raises:

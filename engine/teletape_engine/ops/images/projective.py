@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from teletape_engine.arrays import Array, ArrayModule
 from teletape_engine.catalogue.attributes import Ints
 from teletape_engine.catalogue.define import check_dtypes, op, sample
 from teletape_engine.catalogue.families import batch_loop
@@ -44,7 +45,7 @@ def _workspace(images: Spec, transforms: Spec, *, output_shape: Ints, **_: Any) 
     return pixels * (30 * 8 + 5 * images.shape[3] * wide(images.dtype).itemsize)
 
 
-def _inside(xp: Any, at: Any, length: int, mode: str) -> Any:
+def _inside(xp: ArrayModule, at: Array, length: int, mode: str) -> Array:
     """Coordinates as those of elements, by the rule for places outside."""
     if mode == "CONSTANT":
         return at
@@ -98,15 +99,15 @@ def _inside(xp: Any, at: Any, length: int, mode: str) -> Any:
     workspace=_workspace,
 )
 def projective_transform(
-    xp: Any,
-    images: Any,
-    transforms: Any,
+    xp: ArrayModule,
+    images: Array,
+    transforms: Array,
     *,
     output_shape: Ints,
     interpolation: str,
     fill_mode: str = "CONSTANT",
     fill_value: float = 0.0,
-) -> Any:
+) -> Array:
     """Images [n, height, width, c] seen through projective transforms [n or 1, 8], in the size `output_shape`.
 
     The pixel (x, y) of the result is that of the image at ((a₀x + a₁y + a₂) / k, (b₀x + b₁y + b₂) / k), with k = c₀x +
@@ -128,7 +129,7 @@ def projective_transform(
     values = images.astype(wide(images.dtype), copy=False)
     fill = values.dtype.type(fill_value)
 
-    def read(row: Any, column: Any) -> Any:
+    def read(row: Array, column: Array) -> Array:
         """The pixels at these places, the fill outside."""
         valid = (row >= 0) & (row < height) & (column >= 0) & (column < width) & (k != 0)
         rows = xp.where(valid, row, 0).astype(np.int64)
@@ -146,6 +147,6 @@ def projective_transform(
     return xp.broadcast_to(result, shape).astype(images.dtype)
 
 
-def _rounded(xp: Any, x: Any) -> Any:
+def _rounded(xp: ArrayModule, x: Array) -> Array:
     """The nearest whole numbers; halves away from zero."""
     return xp.sign(x) * xp.floor(xp.abs(x) + _F32.type(0.5))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
 from teletape_engine.catalogue.define import sample
 from teletape_engine.catalogue.families import composite
+from teletape_engine.catalogue.operand import Operand
 from teletape_engine.catalogue.signature import Conversion, function
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.convolution.conv import conv2d
@@ -24,7 +24,7 @@ from teletape_engine.spec import shape_text
 _ALL = (None, None, None)
 
 
-def _part(x: Any, rows: tuple[int, int], columns: tuple[int, int]) -> Any:
+def _part(x: Operand, rows: tuple[int, int], columns: tuple[int, int]) -> Operand:
     """x [..., height, width, channels] in these rows and columns, which are [first, after the last]."""
     return strided_slice(x, index=("...", (*rows, None), (*columns, None), _ALL))
 
@@ -33,7 +33,7 @@ def _part(x: Any, rows: tuple[int, int], columns: tuple[int, int]) -> Any:
     samples=[sample((3, 4, 2)), sample((2, 3, 3, 1), seed=1)],
     tf=(function("image.total_variation", Conversion.TENSOR("images"), check="one_or_many_images"),),
 )
-def total_variation(x: Any) -> Any:
+def total_variation(x: Operand) -> Operand:
     """The sum of the differences between neighbouring pixels, for each image."""
     if len(x.shape) not in (3, 4):
         raise InvalidArgumentError(f"'images' must be either 3 or 4-dimensional, found shape {shape_text(x.shape)}")
@@ -47,19 +47,19 @@ def total_variation(x: Any) -> Any:
     samples=[sample((1, 3, 4, 2)), sample((2, 2, 3, 1), seed=1)],
     tf=(function("image.sobel_edges", Conversion.TENSOR("image")),),
 )
-def sobel_edges(x: Any) -> Any:
+def sobel_edges(x: Operand) -> Operand:
     """Sobel's filters for differences along rows and columns of images: [n, height, width, channels, 2]."""
     if len(x.shape) != 4:
         raise InvalidArgumentError(f"images must be 4-dimensional, found shape {shape_text(x.shape)}")
     height, width = x.shape[1:3]
     wide = mirror_pad(x, paddings=((0, 0), (1, 1), (1, 1), (0, 0)), mode="REFLECT")
 
-    def smooth_columns(first: int) -> Any:
+    def smooth_columns(first: int) -> Operand:
         rows = (first, first + height)
         inner = _part(wide, rows, (1, width + 1)) * 2
         return _part(wide, rows, (0, width)) + inner + _part(wide, rows, (2, width + 2))
 
-    def smooth_rows(first: int) -> Any:
+    def smooth_rows(first: int) -> Operand:
         columns = (first, first + width)
         inner = _part(wide, (1, height + 1), columns) * 2
         return _part(wide, (0, height), columns) + inner + _part(wide, (2, height + 2), columns)
@@ -69,14 +69,14 @@ def sobel_edges(x: Any) -> Any:
 
 # ---------------------------------------------------------------------------------------------------------- two images
 @composite(samples=[sample((2, 3, 3, 1), (2, 3, 3, 1), max_val=1.0), sample((2, 2, 1), (2, 2, 1), max_val=2.0, seed=1)])
-def psnr(a: Any, b: Any, *, max_val: float) -> Any:
+def psnr(a: Operand, b: Operand, *, max_val: float) -> Operand:
     """The peak signal-to-noise ratio of two images of floats, in decibels, for each pair."""
     error = reduce_mean(squared_difference(a, b), axis=(-3, -2, -1))
     peak = math.log10(max_val) if max_val > 0 else math.nan if max_val else -math.inf
     return 20 * peak - log(error) * (10 / math.log(10))
 
 
-def _filtered(x: Any, kernel: Any) -> Any:
+def _filtered(x: Operand, kernel: Operand) -> Operand:
     """x [n, height, width, channels], each channel convolved with a kernel [size, size]."""
     n, height, width, channels = x.shape
     apart = reshape(transpose(x, perm=(0, 3, 1, 2)), shape=(n * channels, height, width, 1))
@@ -85,7 +85,7 @@ def _filtered(x: Any, kernel: Any) -> Any:
     return transpose(reshape(y, shape=(n, channels, rows, columns)), perm=(0, 2, 3, 1))
 
 
-def _likeness(a: Any, b: Any, kernel: Any, max_val: float, k1: float, k2: float) -> tuple[Any, Any]:
+def _likeness(a: Operand, b: Operand, kernel: Operand, max_val: float, k1: float, k2: float) -> tuple[Operand, Operand]:
     """How alike images are in luminance, and in contrast and structure, at each place of the kernel."""
     if len(a.shape) != 4 or a.shape != b.shape:
         raise InvalidArgumentError(
@@ -104,7 +104,7 @@ _PAIR = [sample((1, 3, 4, 1), (1, 3, 4, 1), _WINDOW, max_val=1.0, low=0.1, high=
 
 
 @composite(samples=_PAIR)
-def ssim(a: Any, b: Any, kernel: Any, *, max_val: float, k1: float = 0.01, k2: float = 0.03) -> Any:
+def ssim(a: Operand, b: Operand, kernel: Operand, *, max_val: float, k1: float = 0.01, k2: float = 0.03) -> Operand:
     """The structural similarity of images [n, height, width, channels] at each place of the kernel (Wang et al. 2004).
 
     kernel: the weights [size, size] of a window, whose sum is 1. The result: [n, rows, columns, channels].
@@ -114,6 +114,8 @@ def ssim(a: Any, b: Any, kernel: Any, *, max_val: float, k1: float = 0.01, k2: f
 
 
 @composite(samples=_PAIR)
-def ssim_contrast(a: Any, b: Any, kernel: Any, *, max_val: float, k1: float = 0.01, k2: float = 0.03) -> Any:
+def ssim_contrast(
+    a: Operand, b: Operand, kernel: Operand, *, max_val: float, k1: float = 0.01, k2: float = 0.03
+) -> Operand:
     """The part of ssim that compares contrast and structure, without luminance."""
     return _likeness(a, b, kernel, max_val, k1, k2)[1]

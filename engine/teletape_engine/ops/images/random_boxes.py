@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
-from teletape_engine.arrays import philox
+from teletape_engine.arrays import Array, ArrayModule, philox
 from teletape_engine.arrays.cpu import on_host
 from teletape_engine.catalogue.define import check_dtypes, on_gpu, op, sample
 from teletape_engine.catalogue.families import batch_loop
@@ -118,10 +118,10 @@ _OBJECTS: Final = np.array([[[0.1, 0.2, 0.6, 0.7], [0.5, 0.5, 1.0, 0.9]]])
 )
 @on_gpu(down="the state and the boxes", up="the crop, which the host draws")
 def philox_box(
-    xp: Any,
-    state: Any,
-    image_size: Any,
-    bounding_boxes: Any,
+    xp: ArrayModule,
+    state: Array,
+    image_size: Array,
+    bounding_boxes: Array,
     *,
     min_object_covered: float = 0.1,
     min_aspect_ratio: float = 0.75,
@@ -130,7 +130,7 @@ def philox_box(
     max_area: float = 1.0,
     max_attempts: int = 100,
     use_image_if_no_bounding_boxes: bool = False,
-) -> Any:
+) -> Array:
     """A box [y, x, height, width] of an image that shows a part of an object, from a state of Philox: int64 [4].
 
     `image_size` is [height, width, channels]; `bounding_boxes` [m, n, 4] are objects, in fractions of the image. The
@@ -160,7 +160,7 @@ def philox_box(
     return xp.asarray(np.array(sides, np.int64))
 
 
-def _objects(boxes: Any, height: int, width: int) -> list[Box]:
+def _objects(boxes: Array, height: int, width: int) -> list[Box]:
     """Boxes [n, 4] in pixels."""
     outside = ~((boxes >= 0) & (boxes <= 1))
     if outside.any():

@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from teletape_engine.arrays import Array, ArrayModule
 from teletape_engine.catalogue.attributes import Ints
 from teletape_engine.catalogue.define import check_dtypes, on_gpu, sample
 from teletape_engine.catalogue.families import linear
@@ -188,7 +189,9 @@ def _back_spec(x: Spec, *, shape: Shape, method: str, antialias: bool) -> Spec:
     return x.with_shape(shape)
 
 
-def _along(xp: Any, x: Any, axis: int, length: int, size: int, method: str, antialias: bool, back: bool) -> Any:
+def _along(
+    xp: ArrayModule, x: Array, axis: int, length: int, size: int, method: str, antialias: bool, back: bool
+) -> Array:
     """The product of an axis of x, counted from the end, with the weights, or with their transpose."""
     if length == size and method in ("nearest", "bilinear", "area"):
         return x
@@ -196,7 +199,8 @@ def _along(xp: Any, x: Any, axis: int, length: int, size: int, method: str, anti
     if taps is None:
         matrix = xp.asarray(weights(length, size, method, antialias), x.dtype)
         return xp.moveaxis(xp.tensordot(matrix.T if back else matrix, x, (1, x.ndim + axis)), 0, axis)
-    total, shape = None, (-1, *(1,) * (-axis - 1))
+    total: Any = None
+    shape = (-1, *(1,) * (-axis - 1))
     for indices, weight in zip(*taps, strict=True):
         term = xp.take(x, xp.asarray(indices), axis=axis)
         if method != "nearest" or back:
@@ -236,7 +240,7 @@ _CASES: Final[tuple[tuple[Shape, dict[str, Any]], ...]] = (
     reach=Reach.IMAGES,
 )
 @on_gpu(up="tables of indices and weights")
-def resize(xp: Any, x: Any, *, size: Ints, method: str = "bilinear", antialias: bool = False) -> Any:
+def resize(xp: ArrayModule, x: Array, *, size: Ints, method: str = "bilinear", antialias: bool = False) -> Array:
     """Images resized to `size` [height, width], as TensorFlow does by bilinear, nearest, bicubic, area, and so on.
 
     `method` is bilinear, nearest, bicubic, area, lanczos3, lanczos5, gaussian or mitchellcubic; `antialias` widens the
@@ -262,7 +266,9 @@ def resize(xp: Any, x: Any, *, size: Ints, method: str = "bilinear", antialias: 
     reach=Reach.IMAGES,
 )
 @on_gpu(up="tables of indices and weights")
-def resize_backprop(xp: Any, x: Any, *, shape: Shape, method: str = "bilinear", antialias: bool = False) -> Any:
+def resize_backprop(
+    xp: ArrayModule, x: Array, *, shape: Shape, method: str = "bilinear", antialias: bool = False
+) -> Array:
     """The transpose of resize for images of `shape`: each element of x spread over those that it was computed from."""
     y = x.astype(wide(x.dtype), copy=False)
     y = _along(xp, y, -2, shape[-2], x.shape[-2], method, antialias, True)

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import heapq
 import math
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
 
+from teletape_engine.arrays import Array, ArrayModule
 from teletape_engine.arrays.cpu import on_host
 from teletape_engine.catalogue.define import check_dtypes, on_gpu, op, sample
 from teletape_engine.catalogue.rule import NOT_REGISTERED
@@ -81,14 +83,14 @@ def workspace_of(boxes: Spec, scores: Spec, **_: Any) -> int:
 
 
 # -------------------------------------------------------------------------------------------------------------- overlap
-def _corners(boxes: Any) -> Any:
+def _corners(boxes: Array) -> Array:
     """Boxes [..., 4] in float32, with the lower coordinates first."""
     boxes = boxes.astype(_F32)
     low, high = np.minimum(boxes[..., :2], boxes[..., 2:]), np.maximum(boxes[..., :2], boxes[..., 2:])
     return np.concatenate([low, high], axis=-1)
 
 
-def _overlap(box: Any, boxes: Any) -> Any:
+def _overlap(box: Array, boxes: Array) -> Array:
     """How much a box [4] overlaps each of boxes [n, 4], corners in order; 0 if one of the two is empty."""
     own = (box[2] - box[0]) * (box[3] - box[1])
     areas = (boxes[:, 2] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 1])
@@ -98,7 +100,9 @@ def _overlap(box: Any, boxes: Any) -> Any:
     return np.where(full, both / np.where(full, own + areas - both, 1), _F32.type(0))
 
 
-def _hard(overlaps: Any, scores: Any, count: int, threshold: float, least: float) -> list[int]:
+def _hard(
+    overlaps: Callable[[int, Array], Array], scores: Array, count: int, threshold: float, least: float
+) -> list[int]:
     """The places of at most `count` scores above `least`, the best first, none overlapping a better one too much.
 
     overlaps: a function of a place, and of an array of places, that says how much those overlap.
@@ -113,7 +117,7 @@ def _hard(overlaps: Any, scores: Any, count: int, threshold: float, least: float
     return chosen
 
 
-def _soft(corners: Any, scores: Any, count: int, least: float, sigma: float) -> tuple[list[int], list[Any]]:
+def _soft(corners: Array, scores: Array, count: int, least: float, sigma: float) -> tuple[list[int], list[Any]]:
     """As `_hard`, but a score shrinks by its overlap with each choice (Bodla et al. 2017); also the scores then."""
     kind = scores.dtype.type
     scale = kind(-0.5) / kind(sigma)
@@ -140,7 +144,7 @@ def _soft(corners: Any, scores: Any, count: int, least: float, sigma: float) -> 
 
 
 def suppressed(
-    boxes: Any, scores: Any, count: int, threshold: float, least: float, sigma: float
+    boxes: Array, scores: Array, count: int, threshold: float, least: float, sigma: float
 ) -> tuple[list[int], list[Any]]:
     """The places of the chosen boxes [n, 4], and their scores.
 
@@ -157,7 +161,7 @@ def suppressed(
         return _soft(corners, scores, count, least, sigma)
     limit = float(boxes.dtype.type(threshold))
 
-    def overlaps(place: int, others: Any) -> Any:
+    def overlaps(place: int, others: Array) -> Array:
         return _overlap(corners[place], corners[others]).astype(boxes.dtype)
 
     chosen = _hard(overlaps, scores, count, limit, least)
@@ -183,15 +187,15 @@ def suppressed(
 )
 @on_gpu(down="the boxes and scores", up="the chosen ones, which the host finds")
 def non_max_suppression(
-    xp: Any,
-    boxes: Any,
-    scores: Any,
+    xp: ArrayModule,
+    boxes: Array,
+    scores: Array,
     *,
     max_output_size: int,
     iou_threshold: float = 0.5,
     score_threshold: float = -math.inf,
     soft_nms_sigma: float = 0.0,
-) -> tuple[Any, Any]:
+) -> tuple[Array, Array]:
     """The places of boxes [n, 4] that overlap no better one too much, int32, and their `scores` [n], the best first.
 
     At most `max_output_size`, with scores above `score_threshold`; two overlap too much above `iou_threshold`. With a
@@ -218,19 +222,19 @@ def non_max_suppression(
 )
 @on_gpu(down="the overlaps and scores", up="the chosen ones, which the host finds")
 def non_max_suppression_overlaps(
-    xp: Any,
-    overlaps: Any,
-    scores: Any,
+    xp: ArrayModule,
+    overlaps: Array,
+    scores: Array,
     *,
     max_output_size: int,
     overlap_threshold: float = 0.5,
     score_threshold: float = -math.inf,
-) -> Any:
+) -> Array:
     """As non_max_suppression, for boxes whose overlaps [n, n] are known, in any measure."""
     table = on_host(overlaps)
     limit = float(table.dtype.type(overlap_threshold))
 
-    def of_places(place: int, others: Any) -> Any:
+    def of_places(place: int, others: Array) -> Array:
         return table[others, place]
 
     chosen = _hard(of_places, on_host(scores), max_output_size, limit, score_threshold)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from teletape_engine.arrays import Array, ArrayModule
 from teletape_engine.arrays.cpu import on_host
 from teletape_engine.catalogue.define import check_dtypes, on_gpu, op, sample
 from teletape_engine.catalogue.families import batch_loop
@@ -54,16 +55,16 @@ def _padded_spec(boxes: Spec, scores: Spec, *, max_output_size: int, **_: Any) -
 )
 @on_gpu(down="the boxes and scores", up="the chosen ones, which the host finds")
 def non_max_suppression_padded(
-    xp: Any,
-    boxes: Any,
-    scores: Any,
+    xp: ArrayModule,
+    boxes: Array,
+    scores: Array,
     *,
     max_output_size: int,
     iou_threshold: float = 0.5,
     score_threshold: float = -math.inf,
     sorted_input: bool = False,
     canonicalized_coordinates: bool = False,
-) -> tuple[Any, Any]:
+) -> tuple[Array, Array]:
     """The places [m, k] of boxes [m, n, 4] that overlap no better one too much, of each image, and how many [m]: int32.
 
     k is `max_output_size`: places that are left over are 0. As TensorFlow's function of that name: boxes suppress from
@@ -96,7 +97,7 @@ def non_max_suppression_padded(
     return xp.asarray(places), xp.asarray(valid)
 
 
-def _overlap_of_any(box: Any, boxes: Any) -> Any:
+def _overlap_of_any(box: Array, boxes: Array) -> Array:
     """The overlap of a box [4] with boxes [n, 4] as TensorFlow's padded function computes it, also if turned over."""
     sides = np.maximum(np.minimum(boxes[:, 2:], box[2:]) - np.maximum(boxes[:, :2], box[:2]), 0)
     both = sides[:, 0] * sides[:, 1]
@@ -161,9 +162,9 @@ def _combined_spec(
 )  # fmt: skip
 @on_gpu(down="the boxes and scores", up="the chosen ones, which the host finds")
 def combined_non_max_suppression(
-    xp: Any,
-    boxes: Any,
-    scores: Any,
+    xp: ArrayModule,
+    boxes: Array,
+    scores: Array,
     *,
     max_output_size_per_class: int,
     max_total_size: int,

@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from teletape_engine.arrays import linalg
+from teletape_engine.arrays import Array, ArrayModule, HostArray, linalg
 from teletape_engine.catalogue.define import check_dtypes, on_gpu, op, sample
 from teletape_engine.catalogue.families import batch_all, composite
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import Reach, Trait
+from teletape_engine.catalogue.operand import Operand
 from teletape_engine.catalogue.signature import by_hand
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.elementwise.complex import conj
@@ -22,12 +23,12 @@ from teletape_engine.ops.shapes.shape import broadcast_to, expand_dims, squeeze,
 from teletape_engine.spec import COMPLEX, Spec, broadcast, shape_text
 
 
-def _row(x: Any, i: int) -> Any:
+def _row(x: Operand, i: int) -> Operand:
     """Row i of matrices [..., n, m], as [..., m]."""
     return squeeze(ops.strided_slice(x, index=("...", (i, i + 1, None), (None, None, None))), axis=-2)
 
 
-def _moved(x: Any, step: int, axis: int) -> Any:
+def _moved(x: Operand, step: int, axis: int) -> Operand:
     """x moved along an axis, -1 or -2: element i is the one that was at i + step; zero where there was none."""
     if abs(step) >= x.shape[axis]:
         return zeros_like(x)
@@ -50,7 +51,7 @@ def _check(op_type: str, diagonals: Spec, rhs: Spec) -> None:
         )
 
 
-def _diagonals(*lead: int) -> Any:
+def _diagonals(*lead: int) -> HostArray:
     random = np.random.default_rng(8)
     return random.uniform(-0.5, 0.5, (*lead, 3, 4)) + np.array([0.0, 2.0, 0.0])[:, None]
 
@@ -60,7 +61,7 @@ def _diagonals(*lead: int) -> Any:
     op_type="TridiagonalMatMul",
     tf=(by_hand("linalg.tridiagonal_matmul", "the diagonals have three formats"),),
 )
-def tridiagonal_matmul(diagonals: Any, rhs: Any) -> Any:
+def tridiagonal_matmul(diagonals: Operand, rhs: Operand) -> Operand:
     """The products of tridiagonal matrices and matrices [..., n, k].
 
     diagonals [..., 3, n]: above the main one (the last element is ignored), the main one, below it (the first is
@@ -80,14 +81,14 @@ def _solve_spec(diagonals: Spec, rhs: Spec) -> Spec:
     return rhs
 
 
-def _adjoint(diagonals: Any) -> Any:
+def _adjoint(diagonals: Operand) -> Operand:
     """The diagonals of the adjoint matrices."""
     above, main, below = (_row(diagonals, i) for i in range(3))
     turned = stack(_moved(below, 1, -1), main, _moved(above, -1, -1), axis=-2)
     return conj(turned) if turned.dtype in COMPLEX else turned
 
 
-def _solve_vjp_diagonals(ct: Any, diagonals: Any, y: Any) -> Any:
+def _solve_vjp_diagonals(ct: Operand, diagonals: Operand, y: Operand) -> Operand:
     back = ops.tridiagonal_solve(_adjoint(diagonals), ct)
     y = conj(y) if y.dtype in COMPLEX else y
     columns = [_moved(y, 1, -2), y, _moved(y, -1, -2)]
@@ -114,7 +115,7 @@ def _solve_vjp_diagonals(ct: Any, diagonals: Any, y: Any) -> Any:
     traits=[Trait.SELECTS],
     reach=Reach.MATRICES,
 )
-def tridiagonal_solve(xp: Any, diagonals: Any, rhs: Any) -> Any:
+def tridiagonal_solve(xp: ArrayModule, diagonals: Array, rhs: Array) -> Array:
     """The x with T x = rhs for tridiagonal matrices T and rhs [..., n, k], by elimination with row exchanges.
 
     diagonals [..., 3, n]: above the main one (the last element is ignored), the main one, below it (the first is
@@ -140,9 +141,9 @@ def _banded_spec(bands: Spec, rhs: Spec, *, lower: bool, adjoint: bool) -> Spec:
     return rhs
 
 
-def _banded_matmul(bands: Any, x: Any, lower: bool, adjoint: bool) -> Any:
+def _banded_matmul(bands: Operand, x: Operand, lower: bool, adjoint: bool) -> Operand:
     """The products of the matrices, or their adjoints, and x [..., n, k]."""
-    total = None
+    total: Any = None
     for i, offset in enumerate(_offsets(bands.shape[-2], lower)):
         band = expand_dims(_row(bands, i), axis=-1)
         if adjoint:
@@ -153,7 +154,7 @@ def _banded_matmul(bands: Any, x: Any, lower: bool, adjoint: bool) -> Any:
     return total
 
 
-def _banded_vjp_bands(ct: Any, bands: Any, y: Any, lower: bool, adjoint: bool) -> Any:
+def _banded_vjp_bands(ct: Operand, bands: Operand, y: Operand, lower: bool, adjoint: bool) -> Operand:
     back = ops.banded_solve(bands, ct, lower=lower, adjoint=not adjoint)
     rows, columns = (y, back) if adjoint else (back, y)
     columns = conj(columns) if columns.dtype in COMPLEX else columns
@@ -161,7 +162,7 @@ def _banded_vjp_bands(ct: Any, bands: Any, y: Any, lower: bool, adjoint: bool) -
     return -stack(*[reduce_sum(rows * _moved(columns, offset, -2), axis=-1) for offset in offsets], axis=-2)
 
 
-def _banded_jvp_bands(t: Any, bands: Any, y: Any, lower: bool, adjoint: bool) -> Any:
+def _banded_jvp_bands(t: Operand, bands: Operand, y: Operand, lower: bool, adjoint: bool) -> Operand:
     return -ops.banded_solve(bands, _banded_matmul(t, y, lower, adjoint), lower=lower, adjoint=adjoint)
 
 
@@ -191,7 +192,7 @@ def _banded_jvp_bands(t: Any, bands: Any, y: Any, lower: bool, adjoint: bool) ->
     reach=Reach.MATRICES,
 )
 @on_gpu(down="bands and right sides", up="the solutions, which the host computes")
-def banded_solve(xp: Any, bands: Any, rhs: Any, *, lower: bool = True, adjoint: bool = False) -> Any:
+def banded_solve(xp: ArrayModule, bands: Array, rhs: Array, *, lower: bool = True, adjoint: bool = False) -> Array:
     """banded_triangular_solve with equal leading axes and no more than n bands.
 
     Raises:
@@ -209,7 +210,7 @@ def banded_solve(xp: Any, bands: Any, rhs: Any, *, lower: bool = True, adjoint: 
     op_type="BandedTriangularSolve",
     tf="linalg.banded_triangular_solve",
 )
-def banded_triangular_solve(bands: Any, rhs: Any, *, lower: bool = True, adjoint: bool = False) -> Any:
+def banded_triangular_solve(bands: Operand, rhs: Operand, *, lower: bool = True, adjoint: bool = False) -> Operand:
     """The x with matrix x = rhs, or matrixᴴ x = rhs if `adjoint`, for triangular matrices of b diagonals.
 
     bands [..., b, n]: the main diagonal first and each lower one below it, or if not `lower` the highest first and the

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
 from teletape_engine.catalogue.define import sample
 from teletape_engine.catalogue.families import composite
+from teletape_engine.catalogue.operand import Operand
 from teletape_engine.catalogue.signature import Conversion, function
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.elementwise.complex import conj, real
@@ -43,7 +43,7 @@ _DEFINITE = np.array([[4.0, 1.0, 0.5], [1.0, 3.0, -0.5], [0.5, -0.5, 2.0]])
         ),
     ),
 )
-def matvec(a: Any, b: Any, *, transpose_a: bool = False, adjoint_a: bool = False) -> Any:
+def matvec(a: Operand, b: Operand, *, transpose_a: bool = False, adjoint_a: bool = False) -> Operand:
     """The products of matrices [..., n, k] and vectors [..., k]: [..., n]; leading axes broadcast.
 
     `transpose_a` swaps the last two axes of `a` first; `adjoint_a` conjugates it too.
@@ -63,7 +63,7 @@ def matvec(a: Any, b: Any, *, transpose_a: bool = False, adjoint_a: bool = False
         sample((2, 1, 2, 3), (4, 3, 2), seed=2),
     ],
 )
-def numpy_matmul(a: Any, b: Any) -> Any:
+def numpy_matmul(a: Operand, b: Operand) -> Operand:
     """NumPy's a @ b: of two vectors a number, of a matrix and a vector a vector, of two matrices their product.
 
     Leading axes broadcast: [..., m, k] and [..., k, n] give [..., m, n]. A vector [k] is a row on the left and a column
@@ -95,7 +95,7 @@ def numpy_matmul(a: Any, b: Any) -> Any:
         sample((2, 2, 3), (3, 4), seed=2),
     ],
 )
-def dot(a: Any, b: Any) -> Any:
+def dot(a: Operand, b: Operand) -> Operand:
     """NumPy's dot: sums of products over the last axis of a and the last but one of b, or its only one.
 
     Of two vectors a number, of matrices their product, with a number the product of the elements; [*m, k] and
@@ -120,7 +120,7 @@ def dot(a: Any, b: Any) -> Any:
     samples=[sample((3, 3)), sample((2, 2, 3))],
     tf=(function("linalg.trace", Conversion.TENSOR("x")),),
 )
-def trace(x: Any) -> Any:
+def trace(x: Operand) -> Operand:
     """The sum of the main diagonal of matrices [..., n, m]."""
     return reduce_sum(diag_part(x), axis=-1)
 
@@ -130,7 +130,7 @@ def trace(x: Any) -> Any:
     tf=(function("linalg.logdet", Conversion.TENSOR("matrix")),),
     symmetric=(0,),
 )
-def logdet(x: Any) -> Any:
+def logdet(x: Operand) -> Operand:
     """The logarithm of the determinant of Hermitian, positive definite matrices [..., n, n]; NaN of others."""
     roots = diag_part(cholesky(x))
     return reduce_sum(log(real(roots) if roots.dtype in COMPLEX else roots), axis=-1) * 2.0
@@ -148,7 +148,7 @@ def logdet(x: Any) -> Any:
         ),
     ),
 )
-def matrix_transpose(x: Any, *, conjugate: bool = False) -> Any:
+def matrix_transpose(x: Operand, *, conjugate: bool = False) -> Operand:
     """The last two axes swapped, and the elements conjugated if `conjugate`."""
     n = len(x.shape)
     if n < 2:
@@ -161,14 +161,14 @@ def matrix_transpose(x: Any, *, conjugate: bool = False) -> Any:
     samples=[sample((2, 3)), sample((2, 3, 4))],
     tf=(function("linalg.adjoint", Conversion.TENSOR("matrix"), check="matrices"),),
 )
-def adjoint(x: Any) -> Any:
+def adjoint(x: Operand) -> Operand:
     """The last two axes swapped, and the elements conjugated."""
     return matrix_transpose(x, conjugate=True)
 
 
 # ------------------------------------------------------------------------------------------- tensors and their diagonal
 @composite(samples=[sample((3,)), sample((2, 2))], args="diagonal", op_type="Diag", tf="linalg.tensor_diag")
-def tensor_diag(x: Any) -> Any:
+def tensor_diag(x: Operand) -> Operand:
     """Zeros [*shape, *shape] with x [*shape] where both halves of the index are equal."""
     if not x.shape:
         raise InvalidArgumentError("Input must be at least rank 1, got 0")
@@ -181,7 +181,7 @@ def tensor_diag(x: Any) -> Any:
     op_type="DiagPart",
     tf=(function("linalg.tensor_diag_part", Conversion.TENSOR("input")),),
 )
-def tensor_diag_part(x: Any) -> Any:
+def tensor_diag_part(x: Operand) -> Operand:
     """The elements [*shape] of x [*shape, *shape] where both halves of the index are equal."""
     n = len(x.shape) // 2
     if len(x.shape) % 2 or not n:
@@ -201,7 +201,7 @@ def tensor_diag_part(x: Any) -> Any:
     args="a b",
     tf=(function("linalg.cross", Conversion.TENSOR("a"), "b", check="three_elements"),),
 )
-def cross(a: Any, b: Any) -> Any:
+def cross(a: Operand, b: Operand) -> Operand:
     """The cross products of vectors [..., 3] of three elements."""
     if a.shape != b.shape:
         raise InvalidArgumentError(
@@ -212,7 +212,7 @@ def cross(a: Any, b: Any) -> Any:
     if not a.shape or a.shape[-1] != 3:
         raise InvalidArgumentError("Cross-products are only defined for 3-element vectors.")
 
-    def turned(x: Any, by: int) -> Any:
+    def turned(x: Operand, by: int) -> Operand:
         return roll(x, shift=(by,), axis=(-1,))
 
     return turned(a, -1) * turned(b, -2) - turned(a, -2) * turned(b, -1)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
-from teletape_engine.arrays import decompositions
+from teletape_engine.arrays import Array, ArrayModule, HostArray, decompositions
+from teletape_engine.catalogue.attributes import Attrs
 from teletape_engine.catalogue.define import check_dtypes, on_gpu, op, sample
 from teletape_engine.catalogue.families import batch_all
 from teletape_engine.catalogue.namespace import ops
-from teletape_engine.catalogue.op import Reach
+from teletape_engine.catalogue.op import Op, Reach
+from teletape_engine.catalogue.operand import Operand
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE
 from teletape_engine.catalogue.signature import Conversion, by_hand, function
 from teletape_engine.errors import InvalidArgumentError, UnimplementedError
@@ -34,15 +36,15 @@ def _qr_spec(x: Spec, *, full_matrices: bool) -> tuple[Spec, Spec]:
     return x.with_shape((*x.shape[:-2], m, k)), x.with_shape((*x.shape[:-2], k, n))
 
 
-def _columns(x: Any, first: int | None, end: int | None = None) -> Any:
+def _columns(x: Operand, first: int | None, end: int | None = None) -> Operand:
     return ops.strided_slice(x, index=("...", (first, end, None)))
 
 
-def _strictly_lower(x: Any) -> Any:
+def _strictly_lower(x: Operand) -> Operand:
     return x - band_part(x, **_UPPER)
 
 
-def _divided(x: Any, r: Any, *, adjoint: bool = False) -> Any:
+def _divided(x: Operand, r: Operand, *, adjoint: bool = False) -> Operand:
     """x R⁻¹, or x R⁻ᵀ if `adjoint`."""
     return adjoint_of(ops.triangular_solve(r, adjoint_of(x), lower=False, adjoint=not adjoint))
 
@@ -59,7 +61,7 @@ def _check_unique(x_spec: Spec, full_matrices: bool) -> None:
 # Walter and Lehmann 2018, Algorithmic differentiation of linear algebra functions. With X = Qᵀ dA R⁻¹ and Ω its
 # strictly lower triangle minus its adjoint, with X's imaginary diagonal: dQ = dA R⁻¹ + Q (Ω - X), dR = (X - Ω) R. Of
 # a wide matrix [A, B] these are the factors of A, and R goes on with Qᴴ B.
-def _qr_vjp(ct: Any, x_spec: Spec, q: Any, r: Any, full_matrices: bool) -> Any:
+def _qr_vjp(ct: tuple[Operand | None, ...], x_spec: Spec, q: Operand, r: Operand, full_matrices: bool) -> Operand:
     _check_unique(x_spec, full_matrices)
     q_ct, r_ct = (zeros_like(factor) if each is None else each for each, factor in zip(ct, (q, r), strict=True))
     m, n = x_spec.shape[-2:]
@@ -70,14 +72,14 @@ def _qr_vjp(ct: Any, x_spec: Spec, q: Any, r: Any, full_matrices: bool) -> Any:
     return _tall_qr_vjp(q_ct, r_ct, q, r)
 
 
-def _tall_qr_vjp(q_ct: Any, r_ct: Any, q: Any, r: Any) -> Any:
+def _tall_qr_vjp(q_ct: Operand, r_ct: Operand, q: Operand, r: Operand) -> Operand:
     inner = matmul(r, band_part(r_ct, **_UPPER), adjoint_b=True) - matmul(q_ct, q, adjoint_a=True)
     lower = _strictly_lower(inner)
     filled = lower + adjoint_of(lower) + diag(real_part(diag_part(inner)))
     return _divided(q_ct + matmul(q, filled), r, adjoint=True)
 
 
-def _qr_jvp(t: Any, x_spec: Spec, q: Any, r: Any, full_matrices: bool) -> tuple[Any, Any]:
+def _qr_jvp(t: Operand, x_spec: Spec, q: Operand, r: Operand, full_matrices: bool) -> tuple[Operand, Operand]:
     _check_unique(x_spec, full_matrices)
     m, n = x_spec.shape[-2:]
     if m < n:
@@ -87,7 +89,7 @@ def _qr_jvp(t: Any, x_spec: Spec, q: Any, r: Any, full_matrices: bool) -> tuple[
     return _tall_qr_jvp(t, q, r)
 
 
-def _tall_qr_jvp(t: Any, q: Any, r: Any) -> tuple[Any, Any]:
+def _tall_qr_jvp(t: Operand, q: Operand, r: Operand) -> tuple[Operand, Operand]:
     scaled = _divided(t, r)
     within = matmul(q, scaled, adjoint_a=True)
     lower = _strictly_lower(within)
@@ -116,7 +118,7 @@ def _tall_qr_jvp(t: Any, q: Any, r: Any) -> tuple[Any, Any]:
     work=lambda x, *, full_matrices: x.size * (x.shape[-2] if full_matrices else x.shape[-1]),
     reach=Reach.MATRICES,
 )
-def qr(xp: Any, x: Any, *, full_matrices: bool = False) -> tuple[Any, Any]:
+def qr(xp: ArrayModule, x: Array, *, full_matrices: bool = False) -> tuple[Array, Array]:
     """Orthonormal columns Q [..., m, k] and upper triangular R [..., k, n] of matrices [..., m, n]: Q R = x.
 
     k is the smaller of m and n; with `full_matrices` it is m, and there is no derivative if m > n.
@@ -138,7 +140,7 @@ def _lu_spec(x: Spec, *, index_type: DType) -> tuple[Spec, Spec]:
     return x, Spec.of(x.shape[:-1], index_type)
 
 
-def _factors(x: Any) -> tuple[Any, Any]:
+def _factors(x: Operand) -> tuple[Operand, Operand]:
     """L with ones on its diagonal, and U, from the matrix that holds both."""
     upper = band_part(x, **_UPPER)
     lower = x - upper
@@ -146,7 +148,7 @@ def _factors(x: Any) -> tuple[Any, Any]:
 
 
 # With X = L⁻¹ P dA U⁻¹: dL = L times X's strictly lower triangle, dU = X's upper triangle times U.
-def _lu_vjp(ct: Any, lu: Any, p: Any) -> Any:
+def _lu_vjp(ct: tuple[Operand, None], lu: Operand, p: Operand) -> Operand:
     lower, upper = _factors(lu)
     lu_ct, _ = ct
     of_lower = _strictly_lower(matmul(lower, _strictly_lower(lu_ct), adjoint_a=True))
@@ -156,7 +158,7 @@ def _lu_vjp(ct: Any, lu: Any, p: Any) -> Any:
     return ops.permute_rows(permuted, p, inverse=True)
 
 
-def _lu_jvp(t: Any, lu: Any, p: Any) -> tuple[Any, None]:
+def _lu_jvp(t: Operand, lu: Operand, p: Operand) -> tuple[Operand, None]:
     lower, upper = _factors(lu)
     left = ops.triangular_solve(lower, ops.permute_rows(t, p), lower=True)
     within = adjoint_of(ops.triangular_solve(upper, adjoint_of(left), lower=False, adjoint=True))
@@ -164,7 +166,7 @@ def _lu_jvp(t: Any, lu: Any, p: Any) -> tuple[Any, None]:
     return matmul(lower, strict) + matmul(within - strict, upper), None
 
 
-def _pivoted(*lead: int) -> Any:
+def _pivoted(*lead: int) -> HostArray:
     """Matrices whose largest elements in the first columns are not in the first rows."""
     random = np.random.default_rng(7)
     return random.uniform(-0.4, 0.4, (*lead, 3, 3)) + np.eye(3)[[1, 2, 0]] * 2
@@ -190,7 +192,7 @@ def _pivoted(*lead: int) -> Any:
     reach=Reach.MATRICES,
 )
 @on_gpu(waits="whether a matrix is singular", down="the exchanges of rows", up="them as permutations")
-def lu(xp: Any, x: Any, *, index_type: DType = DTYPES["int32"]) -> tuple[Any, Any]:
+def lu(xp: ArrayModule, x: Array, *, index_type: DType = DTYPES["int32"]) -> tuple[Array, Array]:
     """The LU factors [..., n, n] of matrices with rows exchanged (partial pivoting), and the permutations p [..., n].
 
     U is in the upper triangle and L below the diagonal; L has ones on its diagonal. Row i of L U is row p[i] of x.
@@ -212,7 +214,7 @@ def _permute_spec(x: Spec, order: Spec, *, inverse: bool) -> Spec:
     return x
 
 
-def _batch_permute(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
+def _batch_permute(record: Op, args: Sequence[Operand], batched: Sequence[bool], attrs: Attrs) -> Operand:
     return record(*batch_all(args, batched), **attrs)
 
 
@@ -230,7 +232,7 @@ def _batch_permute(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
     reach=Reach.MOVES,
 )
 @on_gpu(waits="whether they are permutations")
-def permute_rows(xp: Any, x: Any, order: Any, *, inverse: bool = False) -> Any:
+def permute_rows(xp: ArrayModule, x: Array, order: Array, *, inverse: bool = False) -> Array:
     """The rows of matrices [..., n, m] in the order [..., n] of a permutation, or put back from it if `inverse`.
 
     Raises:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
+from teletape_engine.arrays import Array, ArrayModule
+from teletape_engine.catalogue.attributes import Attrs
 from teletape_engine.catalogue.define import check_dtypes, op, sample
 from teletape_engine.catalogue.families import batch_all, linear
 from teletape_engine.catalogue.namespace import ops
-from teletape_engine.catalogue.op import Reach, Trait
+from teletape_engine.catalogue.op import Op, Reach, Trait
+from teletape_engine.catalogue.operand import Operand
 from teletape_engine.catalogue.signature import by_hand
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.shapes.create import zeros_like
 from teletape_engine.spec import Number, Shape, Spec, element, shape_text
 
 
-def stacked(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
+def stacked(record: Op, args: Sequence[Operand], batched: Sequence[bool], attrs: Attrs) -> Operand:
     """The batch rule of ops on stacked matrices: the batch is one more leading axis."""
     return record(*args, **attrs)
 
@@ -57,7 +60,7 @@ def _diag_spec(x: Spec, *, k: int, num_rows: int, num_cols: int, padding_value: 
     return x.with_shape((*x.shape[:-1], *_diag_shape(x, k, num_rows, num_cols)))
 
 
-def _place(xp: Any, matrices: Any, diagonal: Any, k: int) -> None:
+def _place(xp: ArrayModule, matrices: Array, diagonal: Array, k: int) -> None:
     """Writes a diagonal into matrices, in place."""
     at = xp.arange(diagonal.shape[-1])
     matrices[..., at + max(-k, 0), at + max(k, 0)] = diagonal
@@ -80,7 +83,7 @@ def _place(xp: Any, matrices: Any, diagonal: Any, k: int) -> None:
     traits=[Trait.SELECTS],
     reach=Reach.MOVES,
 )
-def diag_part(xp: Any, x: Any, *, k: int = 0) -> Any:
+def diag_part(xp: ArrayModule, x: Array, *, k: int = 0) -> Array:
     """The k-th diagonals [..., n] of matrices, counted upwards from the main one."""
     return xp.diagonal(x[..., max(-k, 0) :, max(k, 0) :], axis1=-2, axis2=-1)  # its own offset has 32 bits
 
@@ -101,7 +104,9 @@ def diag_part(xp: Any, x: Any, *, k: int = 0) -> Any:
     tf=(by_hand("linalg.diag", "several diagonals take several ops"),),
     reach=Reach.MOVES,
 )
-def diag(xp: Any, x: Any, *, k: int = 0, num_rows: int = -1, num_cols: int = -1, padding_value: Number = 0) -> Any:
+def diag(
+    xp: ArrayModule, x: Array, *, k: int = 0, num_rows: int = -1, num_cols: int = -1, padding_value: Number = 0
+) -> Array:
     """Matrices with x [..., n] on the k-th diagonal and `padding_value` elsewhere; -1 rows or columns: the fewest."""
     shape = _diag_shape(Spec.of(tuple(x.shape), x.dtype), k, num_rows, num_cols)
     out = xp.full((*x.shape[:-1], *shape), padding_value, x.dtype)
@@ -141,7 +146,7 @@ def _set_diag_spec(x: Spec, diagonal: Spec, *, k: int) -> Spec:
     traits=[Trait.SELECTS],
     reach=Reach.MOVES,
 )
-def set_diag(xp: Any, x: Any, diagonal: Any, *, k: int = 0) -> Any:
+def set_diag(xp: ArrayModule, x: Array, diagonal: Array, *, k: int = 0) -> Array:
     """x with `diagonal` [..., n] in place of its k-th diagonal."""
     out = x.copy()
     _place(xp, out, diagonal, k)
@@ -177,7 +182,7 @@ def _band_spec(x: Spec, *, num_lower: int, num_upper: int) -> Spec:
     traits=[Trait.SELECTS],
     reach=Reach.MOVES,
 )
-def band_part(xp: Any, x: Any, *, num_lower: int, num_upper: int) -> Any:
+def band_part(xp: ArrayModule, x: Array, *, num_lower: int, num_upper: int) -> Array:
     """x with zeros outside of a band of `num_lower` and `num_upper` diagonals around the main one; negative: all."""
     shape = x.shape[-2:]
     inside = xp.ones(shape, bool) if num_upper < 0 else xp.tri(*shape, num_upper, bool)

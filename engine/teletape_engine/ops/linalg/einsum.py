@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 from teletape_engine.catalogue.define import sample
 from teletape_engine.catalogue.families import composite
+from teletape_engine.catalogue.operand import Operand
 from teletape_engine.catalogue.signature import Conversion, function
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.linalg.diagonal import diag_part
@@ -65,7 +66,7 @@ def _labels(term: str, rank: int, i: int) -> Labels:
     return (*before, *range(-more, 0), *after)
 
 
-def _check_lengths(xs: Sequence[Any], labels: Sequence[Labels]) -> None:
+def _check_lengths(xs: Sequence[Operand], labels: Sequence[Labels]) -> None:
     lengths: dict[Label, int] = {}
     for x, own in zip(xs, labels, strict=True):
         for axis, (label, length) in enumerate(zip(own, x.shape, strict=True)):
@@ -79,7 +80,7 @@ def _check_lengths(xs: Sequence[Any], labels: Sequence[Labels]) -> None:
                 )
 
 
-def _single(x: Any, labels: Labels, keep: set[Label]) -> tuple[Any, Labels]:
+def _single(x: Operand, labels: Labels, keep: set[Label]) -> tuple[Any, Labels]:
     """Takes the diagonal of a label that occurs twice, and sums over labels that are not in `keep`."""
     for label in dict.fromkeys(labels):
         while labels.count(label) > 1:
@@ -94,12 +95,12 @@ def _single(x: Any, labels: Labels, keep: set[Label]) -> tuple[Any, Labels]:
     return x, labels
 
 
-def _arranged(x: Any, labels: Labels, order: Labels) -> Any:
+def _arranged(x: Operand, labels: Labels, order: Labels) -> Operand:
     perm = tuple(labels.index(label) for label in order)
     return x if perm == tuple(range(len(perm))) else transpose(x, perm=perm)
 
 
-def _product(a: Any, la: Labels, b: Any, lb: Labels, keep: set[Label]) -> tuple[Any, Labels]:
+def _product(a: Operand, la: Labels, b: Operand, lb: Labels, keep: set[Label]) -> tuple[Any, Labels]:
     """Two arrays as stacks of matrices: a label of both is a stacking axis if it is in `keep`, and summed otherwise."""
     a, la = _single(a, la, keep | set(lb))
     b, lb = _single(b, lb, keep | set(la))
@@ -139,7 +140,7 @@ def _product(a: Any, la: Labels, b: Any, lb: Labels, keep: set[Label]) -> tuple[
         ),
     ),
 )
-def einsum(*xs: Any, equation: str) -> Any:
+def einsum(*xs: Operand, equation: str) -> Operand:
     """Sums products over labelled axes: "ij,jk->ik" is the matrix product, "ii->i" the diagonal, "ij->" the sum.
 
     Labels are letters; "..." means any leading axes, which broadcast. Several inputs are multiplied from left to right.

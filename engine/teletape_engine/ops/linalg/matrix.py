@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from teletape_engine.arrays import linalg
+from teletape_engine.arrays import Array, ArrayModule, HostArray, linalg
 from teletape_engine.catalogue.define import check_dtypes, op, sample
 from teletape_engine.catalogue.elementwise import align, sum_to
 from teletape_engine.catalogue.families import batch_all, composite
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import Reach, Trait
+from teletape_engine.catalogue.operand import Operand
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.elementwise.complex import conj
 from teletape_engine.ops.linalg.diagonal import band_part, diag_part, set_diag, stacked
@@ -24,7 +23,7 @@ _LOWER = {"num_lower": -1, "num_upper": 0}
 _UPPER = {"num_lower": 0, "num_upper": -1}
 
 
-def adjoint_of(x: Any) -> Any:
+def adjoint_of(x: Operand) -> Operand:
     """The last two axes swapped, conjugated."""
     n = len(x.shape)
     turned = transpose(x, perm=(*range(n - 2), n - 1, n - 2))
@@ -41,23 +40,23 @@ def _cholesky_spec(x: Spec) -> Spec:
     return x
 
 
-def _half_lower(x: Any) -> Any:
+def _half_lower(x: Operand) -> Operand:
     """Φ(x): the lower triangle, half of the diagonal (Murray 2016, Differentiation of the Cholesky decomposition)."""
     lower = band_part(x, **_LOWER)
     return set_diag(lower, diag_part(lower) * 0.5)
 
 
-def _hermitian(x: Any) -> Any:
+def _hermitian(x: Operand) -> Operand:
     return (x + adjoint_of(x)) * 0.5
 
 
-def _within(chol: Any, x: Any, *, adjoint: bool = False) -> Any:
+def _within(chol: Operand, x: Operand, *, adjoint: bool = False) -> Operand:
     """L⁻¹ x L⁻ᴴ, or L⁻ᴴ x L⁻¹ if `adjoint`."""
     left = ops.triangular_solve(chol, x, lower=True, adjoint=adjoint)
     return adjoint_of(ops.triangular_solve(chol, adjoint_of(left), lower=True, adjoint=adjoint))
 
 
-def _cholesky_jvp(t: Any, y: Any) -> Any:
+def _cholesky_jvp(t: Operand, y: Operand) -> Operand:
     # L Φ(L⁻¹ t L⁻ᴴ)
     return matmul(band_part(y, **_LOWER), _half_lower(_within(y, _hermitian(t))))
 
@@ -66,20 +65,20 @@ def _cholesky_jvp(t: Any, y: Any) -> Any:
 # dL⁻¹ = -L⁻¹ dL L⁻¹ on both sides of Φ:
 #   dS = L⁻ᴴ (Φ(dLᴴ C) - 2 Lᴴ S dL) L⁻¹ made Hermitian, and by C it is linear;
 #   by L, with U = L⁻¹ ct L⁻ᴴ: the lower triangle of C Φ(U)ᴴ - 2 S L U.
-def _cholesky_grad_vjp(ct: Any, chol: Any, grad: Any, y: Any) -> Any:
+def _cholesky_grad_vjp(ct: Operand, chol: Operand, grad: Operand, y: Operand) -> Operand:
     lower, within = band_part(chol, **_LOWER), _within(chol, _hermitian(ct))
     straight = matmul(band_part(grad, **_LOWER), _half_lower(within), adjoint_b=True)
     return band_part(straight - 2 * matmul(y, matmul(lower, within)), **_LOWER)
 
 
-def _cholesky_grad_jvp(t: Any, chol: Any, grad: Any, y: Any) -> Any:
+def _cholesky_grad_jvp(t: Operand, chol: Operand, grad: Operand, y: Operand) -> Operand:
     lower, t = band_part(chol, **_LOWER), band_part(t, **_LOWER)
     straight = _half_lower(matmul(t, band_part(grad, **_LOWER), adjoint_a=True))
     through = matmul(lower, matmul(y, t), adjoint_a=True)
     return _hermitian(_within(chol, straight - 2 * through, adjoint=True))
 
 
-def _definite(*lead: int) -> Any:
+def _definite(*lead: int) -> HostArray:
     """Well-conditioned symmetric matrices."""
     random = np.random.default_rng(0)
     a = random.uniform(-0.5, 0.5, (*lead, 3, 3))
@@ -99,7 +98,7 @@ def _definite(*lead: int) -> Any:
     work=lambda x: x.size * x.shape[-1] // 6,
     reach=Reach.MATRICES,
 )
-def cholesky(xp: Any, x: Any) -> Any:
+def cholesky(xp: ArrayModule, x: Array) -> Array:
     """The lower triangular L with L Lᴴ = x for Hermitian, positive definite matrices [..., n, n]; else NaN.
 
     Only the lower triangle of x is read; the gradient is Hermitian.
@@ -135,7 +134,7 @@ def _cholesky_grad_spec(chol: Spec, grad: Spec) -> Spec:
     traits=[Trait.SELECTS],
     reach=Reach.MATRICES,
 )
-def cholesky_grad(xp: Any, chol: Any, grad: Any) -> Any:
+def cholesky_grad(xp: ArrayModule, chol: Array, grad: Array) -> Array:
     """The vjp of cholesky, Hermitian matrices, from its result L and the cotangent: only lower triangles are read."""
     return linalg.cholesky_grad(xp, chol, grad)
 
@@ -161,23 +160,25 @@ def _solve_spec(matrix: Spec, rhs: Spec, *, lower: bool, adjoint: bool) -> Spec:
     return rhs.with_shape((*lead, *rhs.shape[-2:]))
 
 
-def _outer(x: Any, y: Any, lower: bool, adjoint: bool) -> Any:
+def _outer(x: Operand, y: Operand, lower: bool, adjoint: bool) -> Operand:
     """-x yᴴ within the triangle, or its adjoint if the matrix is used as its adjoint."""
     product = matmul(y, -x, adjoint_b=True) if adjoint else matmul(-x, y, adjoint_b=True)
     return band_part(product, **(_LOWER if lower else _UPPER))
 
 
-def _solve_vjp_matrix(ct: Any, matrix: Any, y: Any, matrix_spec: Spec, lower: bool, adjoint: bool) -> Any:
+def _solve_vjp_matrix(
+    ct: Operand, matrix: Operand, y: Operand, matrix_spec: Spec, lower: bool, adjoint: bool
+) -> Operand:
     back = ops.triangular_solve(matrix, ct, lower=lower, adjoint=not adjoint)
     return sum_to(_outer(back, y, lower, adjoint), matrix_spec.shape)
 
 
-def _solve_jvp_matrix(t: Any, matrix: Any, y: Any, lower: bool, adjoint: bool) -> Any:
+def _solve_jvp_matrix(t: Operand, matrix: Operand, y: Operand, lower: bool, adjoint: bool) -> Operand:
     moved = matmul(band_part(t, **(_LOWER if lower else _UPPER)), y, adjoint_a=adjoint)
     return -ops.triangular_solve(matrix, moved, lower=lower, adjoint=adjoint)
 
 
-def _triangle(*lead: int) -> Any:
+def _triangle(*lead: int) -> HostArray:
     random = np.random.default_rng(1)
     return random.uniform(-1, 1, (*lead, 3, 3)) + 3 * np.eye(3)
 
@@ -211,7 +212,7 @@ def _triangle(*lead: int) -> Any:
     traits=[Trait.SELECTS],
     reach=Reach.MATRICES,
 )
-def triangular_solve(xp: Any, matrix: Any, rhs: Any, *, lower: bool = True, adjoint: bool = False) -> Any:
+def triangular_solve(xp: ArrayModule, matrix: Array, rhs: Array, *, lower: bool = True, adjoint: bool = False) -> Array:
     """The x with matrix x = rhs, or matrixᴴ x = rhs if `adjoint`; only one triangle of the matrix is read.
 
     matrix [..., n, n], rhs [..., n, k]; leading axes broadcast. A zero on the diagonal gives infinities and NaN.
@@ -226,6 +227,6 @@ def triangular_solve(xp: Any, matrix: Any, rhs: Any, *, lower: bool = True, adjo
     samples=lambda: [sample(_triangle(), (3, 2)), sample(_triangle(2), (3, 1))],
     tf="linalg.cholesky_solve",
 )
-def cholesky_solve(chol: Any, rhs: Any) -> Any:
+def cholesky_solve(chol: Operand, rhs: Operand) -> Operand:
     """The x with A x = rhs, from A's Cholesky factor: matrices [..., n, n], right sides [..., n, k]."""
     return triangular_solve(chol, triangular_solve(chol, rhs, lower=True), lower=True, adjoint=True)

@@ -12,10 +12,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from teletape_engine.arrays import matrix_functions
+from teletape_engine.arrays import Array, ArrayModule, HostArray, matrix_functions
 from teletape_engine.catalogue.define import check_dtypes, op, sample
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import OnGpu, Op, Reach
+from teletape_engine.catalogue.operand import Operand
 from teletape_engine.catalogue.signature import by_hand
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.elementwise.complex import abs_
@@ -29,14 +30,14 @@ from teletape_engine.ops.shapes.shape import concat
 from teletape_engine.spec import COMPLEX, DType, Spec
 
 
-def _derivative(function: Op, x: Any, direction: Any) -> Any:
+def _derivative(function: Op, x: Operand, direction: Operand) -> Operand:
     n, size = x.shape[-1], _largest(direction)
     above, below = concat(x, direction / size, axis=-1), concat(zeros_like(x), x, axis=-1)
     whole = function(concat(above, below, axis=-2))
     return ops.strided_slice(whole, index=("...", (None, n, None), (n, None, None))) * size
 
 
-def _largest(x: Any) -> Any:
+def _largest(x: Operand) -> Operand:
     """The largest magnitude of each matrix [..., 1, 1], 1 of zeros; a constant to derivatives, in the dtype of x."""
     size = reduce_max(abs_(x), axis=(-2, -1), keepdims=True)
     size = stop_gradient(where(equal(size, 0.0), ones_like(size), size))
@@ -70,7 +71,7 @@ def _matrix_function(
             raise InvalidArgumentError("Input matrix must be square.")
         return x
 
-    def forward(xp: Any, x: Any) -> Any:
+    def forward(xp: ArrayModule, x: Array) -> Array:
         return kernel(xp, x)
 
     forward.__name__, forward.__doc__ = name, doc
@@ -90,7 +91,7 @@ def _matrix_function(
     )(forward)
 
 
-def _near_identity(*lead: int) -> Any:
+def _near_identity(*lead: int) -> HostArray:
     """Matrices without symmetry, whose eigenvalues are away from the negative numbers."""
     return np.random.default_rng(5).uniform(-0.4, 0.4, (*lead, 2, 2)) + np.diag([1.5, 2.5])
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
+from teletape_engine.arrays import Array, ArrayModule
+from teletape_engine.catalogue.attributes import Attrs
 from teletape_engine.catalogue.define import check_dtypes, op, sample
 from teletape_engine.catalogue.elementwise import align, sum_to
 from teletape_engine.catalogue.op import Cut, Op, Reach, Trait
+from teletape_engine.catalogue.operand import Operand
 from teletape_engine.catalogue.signature import Conversion, function
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.elementwise.complex import conj
@@ -48,8 +51,8 @@ def _matmul_spec(a: Spec, b: Spec, *, transpose_a: bool, transpose_b: bool, adjo
 # With C = A B:  dL/dA = ct Bᴴ  and  dL/dB = Aᴴ ct. If A is aᵀ or aᴴ, `gradient` is dL/dAᵀ, and its conjugate is the
 # result for aᴴ. Conjugates are left out for real arrays.
 def _vjp_a(
-    ct: Any, b: Any, a_spec: Spec, transpose_a: bool, transpose_b: bool, adjoint_a: bool, adjoint_b: bool
-) -> Any:
+    ct: Operand, b: Operand, a_spec: Spec, transpose_a: bool, transpose_b: bool, adjoint_a: bool, adjoint_b: bool
+) -> Operand:
     is_complex = a_spec.dtype in COMPLEX
     b = conj(b) if is_complex and not adjoint_b else b
     turned_b = transpose_b or adjoint_b
@@ -61,8 +64,8 @@ def _vjp_a(
 
 
 def _vjp_b(
-    ct: Any, a: Any, b_spec: Spec, transpose_a: bool, transpose_b: bool, adjoint_a: bool, adjoint_b: bool
-) -> Any:
+    ct: Operand, a: Operand, b_spec: Spec, transpose_a: bool, transpose_b: bool, adjoint_a: bool, adjoint_b: bool
+) -> Operand:
     is_complex = b_spec.dtype in COMPLEX
     a = conj(a) if is_complex and not adjoint_a else a
     turned_a = transpose_a or adjoint_a
@@ -75,16 +78,16 @@ def _vjp_b(
     return sum_to(conj(gradient) if is_complex and adjoint_b else gradient, b_spec.shape)
 
 
-def _rows(x: Any) -> Any:
+def _rows(x: Operand) -> Operand:
     """A stack of matrices as one matrix of all their rows."""
     return reshape(x, shape=(math.prod(x.shape[:-1]), x.shape[-1]))
 
 
-def _jvp_a(t: Any, b: Any, transpose_a: bool, transpose_b: bool, adjoint_a: bool, adjoint_b: bool) -> Any:
+def _jvp_a(t: Operand, b: Operand, transpose_a: bool, transpose_b: bool, adjoint_a: bool, adjoint_b: bool) -> Operand:
     return matmul(t, b, transpose_a=transpose_a, transpose_b=transpose_b, adjoint_a=adjoint_a, adjoint_b=adjoint_b)
 
 
-def _jvp_b(t: Any, a: Any, transpose_a: bool, transpose_b: bool, adjoint_a: bool, adjoint_b: bool) -> Any:
+def _jvp_b(t: Operand, a: Operand, transpose_a: bool, transpose_b: bool, adjoint_a: bool, adjoint_b: bool) -> Operand:
     return matmul(a, t, transpose_a=transpose_a, transpose_b=transpose_b, adjoint_a=adjoint_a, adjoint_b=adjoint_b)
 
 
@@ -107,7 +110,7 @@ def _cut(a: Spec, b: Spec, *, transpose_a: bool, adjoint_a: bool, **attrs: Any) 
     return Cut(-2, {0: -1 if transpose_a or adjoint_a else -2})
 
 
-def _batch_matmul(record: Op, args: Sequence[Any], batched: Sequence[bool], attrs: Mapping[str, Any]) -> Any:
+def _batch_matmul(record: Op, args: Sequence[Operand], batched: Sequence[bool], attrs: Attrs) -> Operand:
     """One large product for a matrix and a stack of rows or of columns, instead of a small one for each."""
     a, b = args
     turned_a, turned_b = attrs["transpose_a"], attrs["transpose_b"]
@@ -121,7 +124,7 @@ def _batch_matmul(record: Op, args: Sequence[Any], batched: Sequence[bool], attr
     return record(*align(args, batched), **attrs)
 
 
-def _transposed(xp: Any, x: Any) -> Any:
+def _transposed(xp: ArrayModule, x: Array) -> Array:
     return xp.swapaxes(x, -1, -2)
 
 
@@ -169,15 +172,15 @@ def _transposed(xp: Any, x: Any) -> Any:
     reach=Reach.PRODUCTS,
 )
 def matmul(
-    xp: Any,
-    a: Any,
-    b: Any,
+    xp: ArrayModule,
+    a: Array,
+    b: Array,
     *,
     transpose_a: bool = False,
     transpose_b: bool = False,
     adjoint_a: bool = False,
     adjoint_b: bool = False,
-) -> Any:
+) -> Array:
     """The matrix product over the last two axes: [..., m, k] and [..., k, n] give [..., m, n]; leading axes broadcast.
 
     `transpose_*` swaps the last two axes of an input first; `adjoint_*` conjugates it too. Both need two axes or more.

@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from teletape_engine.arrays import linalg
+from teletape_engine.arrays import Array, ArrayModule, linalg
 from teletape_engine.catalogue.binding import by_name
 from teletape_engine.catalogue.define import check_dtypes, op, sample
 from teletape_engine.catalogue.families import batch_all
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import Reach
+from teletape_engine.catalogue.operand import Operand
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.elementwise.complex import conj
 from teletape_engine.ops.linalg.diagonal import diag_part, stacked
@@ -37,14 +38,14 @@ def _inv_spec(x: Spec, *, adjoint: bool) -> Spec:
     return x
 
 
-def _matrices(*lead: int) -> Any:
+def _matrices(*lead: int) -> Array:
     """Well-conditioned matrices without symmetry."""
     random = np.random.default_rng(2)
     return random.uniform(-1, 1, (*lead, 3, 3)) + 2 * np.eye(3)
 
 
 # ----------------------------------------------------------------------------------------------------------- inverse
-def _inv_vjp(ct: Any, y: Any, adjoint: bool) -> Any:
+def _inv_vjp(ct: Operand, y: Operand, adjoint: bool) -> Operand:
     # d(A⁻¹) = -A⁻¹ dA A⁻¹; where y is A⁻ᴴ, the same of Aᴴ.
     if adjoint:
         return -matmul(y, matmul(ct, y, adjoint_a=True))
@@ -64,7 +65,7 @@ def _inv_vjp(ct: Any, y: Any, adjoint: bool) -> Any:
     work=lambda x, **_: x.size * x.shape[-1],
     reach=Reach.MATRICES,
 )
-def inv(xp: Any, x: Any, *, adjoint: bool = False) -> Any:
+def inv(xp: ArrayModule, x: Array, *, adjoint: bool = False) -> Array:
     """The inverses of matrices, or of their adjoints; of float16 computed in float32.
 
     Raises:
@@ -89,7 +90,7 @@ def _solve_spec(matrix: Spec, rhs: Spec, *, adjoint: bool) -> Spec:
     return rhs
 
 
-def _solve_vjp_matrix(ct: Any, matrix: Any, y: Any, adjoint: bool) -> Any:
+def _solve_vjp_matrix(ct: Operand, matrix: Operand, y: Operand, adjoint: bool) -> Operand:
     back = ops.solve(matrix, ct, adjoint=not adjoint)
     return -(matmul(y, back, adjoint_b=True) if adjoint else matmul(back, y, adjoint_b=True))
 
@@ -115,7 +116,7 @@ def _solve_vjp_matrix(ct: Any, matrix: Any, y: Any, adjoint: bool) -> Any:
     work=lambda matrix, rhs, **_: (matrix.size // 3 + rhs.size) * matrix.shape[-1],
     reach=Reach.MATRICES,
 )
-def solve(xp: Any, matrix: Any, rhs: Any, *, adjoint: bool = False) -> Any:
+def solve(xp: ArrayModule, matrix: Array, rhs: Array, *, adjoint: bool = False) -> Array:
     """The x with matrix x = rhs, or matrixᴴ x = rhs if `adjoint`; matrix [..., n, n], rhs [..., n, k].
 
     Raises:
@@ -140,12 +141,12 @@ def _factorised(x: Spec) -> int:
     return x.size * x.shape[-1] // 3
 
 
-def _scaled(number: Any, matrices: Any) -> Any:
+def _scaled(number: Any, matrices: Operand) -> Operand:
     """Each matrix times its number [...]."""
     return expand_dims(expand_dims(number, axis=-1), axis=-1) * matrices
 
 
-def _traced(t: Any, x: Any) -> Any:
+def _traced(t: Operand, x: Operand) -> Operand:
     """tr(x⁻¹ t), the slope of log det along t (Jacobi's formula)."""
     return reduce_sum(diag_part(solve(x, t)), axis=-1)
 
@@ -163,7 +164,7 @@ def _traced(t: Any, x: Any) -> Any:
     work=_factorised,
     reach=Reach.MATRICES,
 )
-def det(xp: Any, x: Any) -> Any:
+def det(xp: ArrayModule, x: Array) -> Array:
     """The determinants [...]. The gradient goes through the inverse: of a singular matrix it is an error."""
     return xp.linalg.det(x)
 
@@ -179,18 +180,18 @@ def det(xp: Any, x: Any) -> Any:
     work=_factorised,
     reach=Reach.MATRICES,
 )
-def log_abs_det(xp: Any, x: Any) -> Any:
+def log_abs_det(xp: ArrayModule, x: Array) -> Array:
     """The logarithms of the absolute values of the determinants [...], in the dtype of x; -inf of singular ones."""
     return xp.linalg.slogdet(x)[1].astype(x.dtype, copy=False)
 
 
-def _sign_vjp(ct: Any, x: Any, y: Any) -> Any:
+def _sign_vjp(ct: Operand, x: Operand, y: Operand) -> Operand:
     """Zero of real matrices, as TensorFlow's: not None. A complex sign y turns by i Im tr(x⁻¹ t) y."""
     factor = (ct * conj(y) - conj(ct) * y) * 0.5 if y.dtype in COMPLEX else zeros_like(ct)
     return _scaled(factor, inv(x, adjoint=True))
 
 
-def _sign_jvp(t: Any, x: Any, y: Any) -> Any:
+def _sign_jvp(t: Operand, x: Operand, y: Operand) -> Operand:
     if y.dtype not in COMPLEX:
         return zeros_like(y)
     slope = _traced(t, x)
@@ -208,7 +209,7 @@ def _sign_jvp(t: Any, x: Any, y: Any) -> Any:
     work=_factorised,
     reach=Reach.MATRICES,
 )
-def det_sign(xp: Any, x: Any) -> Any:
+def det_sign(xp: ArrayModule, x: Array) -> Array:
     """The determinants [...] divided by their absolute values, 0 of singular matrices: of real ones 1, -1 or 0.
 
     The gradient of real matrices is zero, not None.

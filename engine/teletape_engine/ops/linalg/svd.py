@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
-from teletape_engine.arrays import decompositions
+from teletape_engine.arrays import Array, ArrayModule, HostArray, decompositions
+from teletape_engine.catalogue.attributes import Attrs
 from teletape_engine.catalogue.define import check_dtypes, op, sample
 from teletape_engine.catalogue.families import batch_all, composite
 from teletape_engine.catalogue.namespace import ops
-from teletape_engine.catalogue.op import Reach, Trait
+from teletape_engine.catalogue.op import Op, Reach, Trait
+from teletape_engine.catalogue.operand import Operand
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE
 from teletape_engine.catalogue.signature import by_hand
 from teletape_engine.errors import InvalidArgumentError, UnimplementedError
@@ -55,7 +57,7 @@ def _check_differentiable(shape: Shape, full_matrices: bool) -> None:
         )
 
 
-def _columns(x: Any, start: int | None, end: int | None) -> Any:
+def _columns(x: Operand, start: int | None, end: int | None) -> Operand:
     return ops.strided_slice(x, index=("...", (start, end, None)))
 
 
@@ -64,10 +66,12 @@ def _columns(x: Any, start: int | None, end: int | None) -> Any:
 # F = 1 / (s[j]² - s[i]²):
 #   ds = diag P;  Uᴴ dU = F ∘ (P S + S Pᴴ);  Vᴴ dV = F ∘ (S P + Pᴴ S);  dV has S⁻¹ Uᴴ dA outside V's columns too.
 # Of the phases, which only the products of U and V have together, U's are fixed. m > n: of the adjoint.
-def _svd_vjp(ct: Any, x_spec: Spec, s: Any, u: Any, v: Any, full_matrices: bool) -> Any:
+def _svd_vjp(
+    ct: tuple[Operand | None, ...], x_spec: Spec, s: Operand, u: Operand, v: Operand, full_matrices: bool
+) -> Operand:
     _check_differentiable(x_spec.shape, full_matrices)
     s_ct, u_ct, v_ct = ct
-    if u_ct is None and v_ct is None:
+    if s_ct is not None and u_ct is None and v_ct is None:
         return _svdvals_vjp(s_ct, u, v)
     s_ct, u_ct, v_ct = [zeros_like(y) if each is None else each for each, y in zip(ct, (s, u, v), strict=True)]
     s, s_ct = _like(s, u), _like(s_ct, u)
@@ -77,12 +81,12 @@ def _svd_vjp(ct: Any, x_spec: Spec, s: Any, u: Any, v: Any, full_matrices: bool)
     return _wide_vjp(s, u, v, s_ct, u_ct, v_ct)
 
 
-def _like(s: Any, u: Any) -> Any:
+def _like(s: Operand, u: Operand) -> Operand:
     """Singular values, which are real, in the dtype of vectors."""
     return cast(s, dtype=u.dtype) if u.dtype in COMPLEX else s
 
 
-def _wide_vjp(s: Any, u: Any, v: Any, s_ct: Any, u_ct: Any, v_ct: Any) -> Any:
+def _wide_vjp(s: Operand, u: Operand, v: Operand, s_ct: Operand, u_ct: Operand, v_ct: Operand) -> Operand:
     k, n = s.shape[-1], v.shape[-2]
     first, first_ct = _columns(v, None, k), _columns(v_ct, None, k)
     differences, inverse = reciprocal_differences(square(s)), expand_dims(safe_reciprocal(s), axis=-2)
@@ -104,7 +108,9 @@ def _wide_vjp(s: Any, u: Any, v: Any, s_ct: Any, u_ct: Any, v_ct: Any) -> Any:
     return gradient + matmul(u * inverse, outside, adjoint_b=True)
 
 
-def _svd_jvp(t: Any, x_spec: Spec, s: Any, u: Any, v: Any, full_matrices: bool) -> tuple[Any, Any, Any]:
+def _svd_jvp(
+    t: Operand, x_spec: Spec, s: Operand, u: Operand, v: Operand, full_matrices: bool
+) -> tuple[Operand, Operand, Operand]:
     _check_differentiable(x_spec.shape, full_matrices)
     m, n = x_spec.shape[-2:]
     if m > n:
@@ -113,7 +119,7 @@ def _svd_jvp(t: Any, x_spec: Spec, s: Any, u: Any, v: Any, full_matrices: bool) 
     return _wide_jvp(t, _like(s, u), u, v)
 
 
-def _wide_jvp(t: Any, s: Any, u: Any, v: Any) -> tuple[Any, Any, Any]:
+def _wide_jvp(t: Operand, s: Operand, u: Operand, v: Operand) -> tuple[Operand, Operand, Operand]:
     k, n = s.shape[-1], v.shape[-2]
     first = _columns(v, None, k)
     within = matmul(u, matmul(t, first), adjoint_a=True)
@@ -137,7 +143,7 @@ def _wide_jvp(t: Any, s: Any, u: Any, v: Any) -> tuple[Any, Any, Any]:
     return real(diagonal) if u.dtype in COMPLEX else diagonal, matmul(u, of_u), moved
 
 
-def _separated(m: int, n: int, *lead: int) -> Any:
+def _separated(m: int, n: int, *lead: int) -> HostArray:
     """Matrices with singular values near 3, 2 and 1."""
     random = np.random.default_rng(m + n)
     return random.uniform(-0.3, 0.3, (*lead, m, n)) + np.eye(m, n) * np.arange(3.0, 3.0 - n, -1.0)
@@ -163,7 +169,7 @@ def _separated(m: int, n: int, *lead: int) -> Any:
     traits=[Trait.PHASES],
     reach=Reach.MATRICES,
 )
-def svd(xp: Any, x: Any, *, full_matrices: bool = False) -> tuple[Any, Any, Any]:
+def svd(xp: ArrayModule, x: Array, *, full_matrices: bool = False) -> tuple[Array, Array, Array]:
     """Singular values s [..., k] in descending order and vectors U [..., m, k], V [..., n, k]: U diag(s) Vᴴ = x.
 
     x are matrices [..., m, n], and k is the smaller of m and n. `full_matrices`: U has m columns and V n. The gradient
@@ -183,20 +189,20 @@ def _svdvals_spec(x: Spec) -> Spec:
     return Spec.of((*x.shape[:-2], min(x.shape[-2:])), REAL_OF.get(x.dtype, x.dtype))
 
 
-def _svdvals_vjp(ct: Any, u: Any, v: Any) -> Any:
+def _svdvals_vjp(ct: Operand, u: Operand, v: Operand) -> Operand:
     k = ct.shape[-1]
     return matmul(_columns(u, None, k) * expand_dims(_like(ct, u), axis=-2), _columns(v, None, k), adjoint_b=True)
 
 
-def _svdvals_jvp(t: Any, x: Any, x_spec: Spec) -> Any:
-    _, u, v = svd(x)
+def _svdvals_jvp(t: Operand, x: Operand, x_spec: Spec) -> Operand:
+    _, u, v = ops.svd(x)
     diagonal = reduce_sum((conj(u) if x_spec.dtype in COMPLEX else u) * matmul(t, v), axis=-2)
     return real(diagonal) if x_spec.dtype in COMPLEX else diagonal
 
 
 @op(
     infer=_svdvals_spec,
-    vjp=lambda ct, x: _svdvals_vjp(ct, *svd(x)[1:]),
+    vjp=lambda ct, x: _svdvals_vjp(ct, *ops.svd(x)[1:]),
     jvp=_svdvals_jvp,
     batch=stacked,
     samples=lambda: [sample(_separated(2, 2)), sample(_separated(2, 3, 2)), sample(np.zeros((0, 2)))],
@@ -205,7 +211,7 @@ def _svdvals_jvp(t: Any, x: Any, x_spec: Spec) -> Any:
     work=lambda x: 2 * x.size * min(x.shape[-2:]),
     reach=Reach.MATRICES,
 )
-def svdvals(xp: Any, x: Any) -> Any:
+def svdvals(xp: ArrayModule, x: Array) -> Array:
     """The singular values [..., min(m, n)] of matrices [..., m, n] in descending order, real.
 
     The gradient computes the singular vectors too. Values are NaN for matrices with NaN.
@@ -226,14 +232,14 @@ def _pinv_spec(x: Spec, rcond: Spec) -> Spec:
 
 # Golub and Pereyra 1973, The differentiation of pseudo-inverses and nonlinear least squares problems whose variables
 # separate, equation 4.12: dY = -Y dA Y + Y Yᴴ dAᴴ (1 - A Y) + (1 - Y A) dAᴴ Yᴴ Y.
-def _pinv_vjp(ct: Any, x: Any, y: Any) -> Any:
+def _pinv_vjp(ct: Operand, x: Operand, y: Operand) -> Operand:
     left = ct - matmul(matmul(ct, x), y)
     right = ct - matmul(y, matmul(x, ct))
     outer = matmul(matmul(y, y, adjoint_b=True), left) + matmul(right, matmul(y, y, adjoint_a=True))
     return adjoint_of(outer) - matmul(matmul(y, ct, adjoint_a=True), y, adjoint_b=True)
 
 
-def _pinv_jvp(t: Any, x: Any, y: Any) -> Any:
+def _pinv_jvp(t: Operand, x: Operand, y: Operand) -> Operand:
     turned = adjoint_of(t)
     left = turned - matmul(matmul(turned, x), y)
     right = turned - matmul(y, matmul(x, turned))
@@ -241,7 +247,7 @@ def _pinv_jvp(t: Any, x: Any, y: Any) -> Any:
     return outer - matmul(matmul(y, t), y)
 
 
-def _batch_pinv(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
+def _batch_pinv(record: Op, args: Sequence[Operand], batched: Sequence[bool], attrs: Attrs) -> Operand:
     x, rcond = batch_all(args, batched)
     missing = len(x.shape) - 2 - len(rcond.shape)
     return record(x, reshape(rcond, shape=(rcond.shape[0], *(1,) * missing, *rcond.shape[1:])))
@@ -264,7 +270,7 @@ def _batch_pinv(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
     work=lambda x, rcond: 6 * x.size * min(x.shape[-2:]),
     reach=Reach.MATRICES,
 )
-def pinv(xp: Any, x: Any, rcond: Any) -> Any:
+def pinv(xp: ArrayModule, x: Array, rcond: Array) -> Array:
     """The Moore-Penrose inverses [..., n, m] of matrices [..., m, n].
 
     Singular values up to rcond [...] times the largest count as zero, in the gradient too: it is that of matrices of
@@ -287,7 +293,7 @@ def pinv(xp: Any, x: Any, rcond: Any) -> Any:
     ],
     tf=(by_hand("linalg.matrix_rank", "tol may be a tensor"),),
 )
-def matrix_rank(x: Any, *, tol: float = -1.0) -> Any:
+def matrix_rank(x: Operand, *, tol: float = -1.0) -> Operand:
     """How many singular values of matrices [..., m, n] are above tol, int32 [...].
 
     A negative tol stands for the larger of m and n times the machine precision times the largest singular value.

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from teletape_engine.arrays import Array, ArrayModule
 from teletape_engine.arrays.kernels import Count, applied, kernel
-from teletape_engine.catalogue.attributes import Axis
+from teletape_engine.catalogue.attributes import Attrs, Axis
 from teletape_engine.catalogue.define import check_dtypes, op, sample
 from teletape_engine.catalogue.elementwise import elementwise, linear_map
 from teletape_engine.catalogue.families import batch_axes, composite
 from teletape_engine.catalogue.namespace import ops
-from teletape_engine.catalogue.op import Reach, Trait
+from teletape_engine.catalogue.op import Op, Reach, Trait
+from teletape_engine.catalogue.operand import Operand
 from teletape_engine.catalogue.signature import Conversion, by_hand, function
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.elementwise.math import exp, sigmoid, step
@@ -34,7 +37,7 @@ SELU_SCALE, SELU_ALPHA = 1.0507009873554805, 1.6732632423543772
     dtypes=REAL,
     traits=[Trait.SATURATES],
 )
-def relu(xp: Any, x: Any) -> Any:
+def relu(xp: ArrayModule, x: Array) -> Array:
     """max(x, 0), elementwise. The gradient at 0 is 0; the second derivative is zero, not None."""
     if x.size >= _LARGE and (loops := kernel(xp, "relu", x.dtype, Count(x.size))) is not None:
         return applied(xp, loops, (x,), x.shape)
@@ -48,7 +51,7 @@ def relu(xp: Any, x: Any) -> Any:
     dtypes=REAL,
     traits=[Trait.SATURATES],
 )
-def relu_grad(xp: Any, grad: Any, features: Any) -> Any:
+def relu_grad(xp: ArrayModule, grad: Array, features: Array) -> Array:
     """grad where features > 0, and grad · 0 elsewhere, elementwise: the vjp of relu, by its input or its result."""
     dtype = (features if hasattr(features, "dtype") else grad).dtype  # one may be a number
     if not hasattr(features, "dtype"):
@@ -69,7 +72,7 @@ def relu_grad(xp: Any, grad: Any, features: Any) -> Any:
     domain=(-3.0, 9.0),
     traits=[Trait.SATURATES],
 )
-def relu6(xp: Any, x: Any) -> Any:
+def relu6(xp: ArrayModule, x: Array) -> Array:
     """min(max(x, 0), 6), elementwise. The gradient at 0 and at 6 is 0."""
     return xp.minimum(xp.maximum(x, 0), 6)
 
@@ -82,7 +85,7 @@ def relu6(xp: Any, x: Any) -> Any:
     samples=[sample((2, 3)), sample((4,), alpha=0.5, seed=1), sample((), seed=2)],
     traits=[Trait.SATURATES],
 )
-def leaky_relu(xp: Any, x: Any, *, alpha: float = 0.2) -> Any:
+def leaky_relu(xp: ArrayModule, x: Array, *, alpha: float = 0.2) -> Array:
     """x above zero, alpha·x elsewhere, elementwise. The gradient at 0 is alpha."""
     return xp.where(x > 0, x, x * x.dtype.type(alpha))
 
@@ -95,7 +98,7 @@ def leaky_relu(xp: Any, x: Any, *, alpha: float = 0.2) -> Any:
     dtypes=FLOATING,
     traits=[Trait.SATURATES],
 )
-def elu(xp: Any, x: Any) -> Any:
+def elu(xp: ArrayModule, x: Array) -> Array:
     """x above zero, eˣ - 1 elsewhere, elementwise."""
     return xp.where(x > 0, x, xp.expm1(xp.minimum(x, 0)))
 
@@ -108,7 +111,7 @@ def elu(xp: Any, x: Any) -> Any:
     dtypes=FLOATING,
     traits=[Trait.SATURATES],
 )
-def selu(xp: Any, x: Any) -> Any:
+def selu(xp: ArrayModule, x: Array) -> Array:
     """scale · (x above zero, alpha·(eˣ - 1) elsewhere), elementwise (Klambauer et al. 2017)."""
     scale, steep = x.dtype.type(SELU_SCALE), x.dtype.type(SELU_SCALE * SELU_ALPHA)
     return xp.where(x > 0, scale * x, steep * xp.expm1(xp.minimum(x, 0)))
@@ -126,7 +129,7 @@ def selu(xp: Any, x: Any) -> Any:
     ),
     samples=[sample((2, 3)), sample(()), sample((2,), beta=0.5, seed=1)],
 )
-def silu(x: Any, *, beta: float = 1.0) -> Any:
+def silu(x: Operand, *, beta: float = 1.0) -> Operand:
     """x·sigmoid(beta·x), elementwise."""
     return x * sigmoid(x if beta == 1 else x * beta)
 
@@ -145,7 +148,7 @@ def check_axis(op_type: str, x: Spec, axis: int) -> int:
     return axis % x.ndim
 
 
-def _softmax_spec(op_type: str) -> Any:
+def _softmax_spec(op_type: str) -> Callable[..., Spec]:
     def infer(x: Spec, *, axis: int) -> Spec:
         check_axis(op_type, x, axis)
         return x
@@ -161,13 +164,13 @@ def _rows_bytes(x: Spec, *, axis: int) -> int:
 _SOFTMAX_SAMPLES = [sample((3, 4)), sample((2, 3, 2), axis=1), sample((4,), axis=0, seed=1), sample((0, 3))]
 
 
-def shifted(xp: Any, x: Any, axis: int) -> Any:
+def shifted(xp: ArrayModule, x: Array, axis: int) -> Array:
     """x - max(x) along `axis`, a new array in the dtype that sums are computed in."""
     x = x.astype(wide(x.dtype), copy=False)
     return x - (xp.max(x, axis=axis, keepdims=True) if x.size else 0)
 
 
-def _softmax_vjp(ct: Any, y: Any, axis: int) -> Any:
+def _softmax_vjp(ct: Operand, y: Operand, axis: int) -> Operand:
     return (ct - reduce_sum(ct * y, axis=axis, keepdims=True)) * y
 
 
@@ -182,7 +185,7 @@ def _softmax_vjp(ct: Any, y: Any, axis: int) -> Any:
     traits=[Trait.SATURATES],
     reach=Reach.LINES,
 )
-def softmax(xp: Any, x: Any, *, axis: Axis = -1) -> Any:
+def softmax(xp: ArrayModule, x: Array, *, axis: Axis = -1) -> Array:
     """Softmax: eˣ / Σ eˣ along `axis`, without overflow; the results add up to 1."""
     out = shifted(xp, x, axis)
     xp.exp(out, out=out)
@@ -201,7 +204,7 @@ def softmax(xp: Any, x: Any, *, axis: Axis = -1) -> Any:
     traits=[Trait.SATURATES],
     reach=Reach.LINES,
 )
-def log_softmax(xp: Any, x: Any, *, axis: Axis = -1) -> Any:
+def log_softmax(xp: ArrayModule, x: Array, *, axis: Axis = -1) -> Array:
     """The logarithm of softmax: x - log Σ eˣ along `axis`, without overflow."""
     out = shifted(xp, x, axis)
     out -= xp.log(xp.sum(xp.exp(out), axis=axis, keepdims=True))
@@ -223,7 +226,7 @@ def _bias_add_spec(value: Spec, bias: Spec) -> Spec:
     return value
 
 
-def _batch_bias_add(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
+def _batch_bias_add(record: Op, args: Sequence[Operand], batched: Sequence[bool], attrs: Attrs) -> Operand:
     value, bias = args
     if not batched[1]:
         return record(value, bias)
@@ -245,7 +248,7 @@ def _batch_bias_add(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
     workspace=lambda value, bias: _ROW * bias.dtype.itemsize,
     reach=Reach.ELEMENTS,
 )
-def bias_add(xp: Any, value: Any, bias: Any) -> Any:
+def bias_add(xp: ArrayModule, value: Any, bias: Array) -> Array:
     """value [..., c] + bias [c]."""
     rows, c = value.size // max(len(bias), 1), len(bias)
     together = math.gcd(rows, _ROW // c) if 0 < c < _SHORT and value.flags.c_contiguous else 1
@@ -261,7 +264,7 @@ def _l2_loss_spec(x: Spec) -> Spec:
     return x.with_shape(())
 
 
-def _batch_l2_loss(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
+def _batch_l2_loss(record: Op, args: Sequence[Operand], batched: Sequence[bool], attrs: Attrs) -> Operand:
     (x,) = args
     return reduce_sum(x * x, axis=tuple(range(1, len(x.shape)))) / 2
 
@@ -276,6 +279,6 @@ def _batch_l2_loss(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
     tf="nn.l2_loss",
     workspace=lambda x: wide_bytes(x) + half_bytes(x),
 )
-def l2_loss(xp: Any, x: Any) -> Any:
+def l2_loss(xp: ArrayModule, x: Array) -> Array:
     """Σ x² / 2, a scalar."""
     return (xp.sum(xp.square(x.astype(wide(x.dtype), copy=False))) / 2).astype(x.dtype, copy=False)

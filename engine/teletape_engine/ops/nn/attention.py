@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Final
+from typing import Final
 
+from teletape_engine.arrays import Array, ArrayModule
 from teletape_engine.catalogue.define import check_dtypes, op, sample
 from teletape_engine.catalogue.elementwise import sum_to
 from teletape_engine.catalogue.families import composite
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import Trait
+from teletape_engine.catalogue.operand import Operand
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.linalg.products import matmul
 from teletape_engine.ops.nn.activations import softmax
@@ -43,67 +45,83 @@ def _attention_spec(q: Spec, k: Spec, v: Spec, bias: Spec, *, scale: float, caus
     return q.with_shape((*q.shape[:-1], v.shape[-1] + 2))
 
 
-def _split(y: Any) -> tuple[Any, Any]:
+def _split(y: Operand) -> tuple[Operand, Operand]:
     """The values and the normalisers of a result."""
     return columns(y, 0, -2), columns(y, -2, None)
 
 
-def _score_factor(ct: Any, v: Any, y: Any) -> tuple[Any, Any, Any]:
+def _score_factor(ct: Operand, v: Operand, y: Operand) -> tuple[Operand, Operand, Operand]:
     """The factor that makes the weights the gradient of the scores."""
     g = columns(ct, 0, -2)
     return g, v, columns(ct, -1, None) - row_sums(g * columns(y, 0, -2))
 
 
-def _attention_vjp_q(ct: Any, q: Any, k: Any, v: Any, bias: Any, y: Any, scale: float, causal: bool) -> Any:
+def _attention_vjp_q(
+    ct: Operand, q: Operand, k: Operand, v: Operand, bias: Operand, y: Operand, scale: float, causal: bool
+) -> Operand:
     factor = _score_factor(ct, v, y)
     return ops.weighted_product(q, k, bias, _split(y)[1], k, *factor, scale=scale, causal=causal) * scale
 
 
-def _attention_vjp_k(ct: Any, q: Any, k: Any, v: Any, bias: Any, y: Any, scale: float, causal: bool) -> Any:
+def _attention_vjp_k(
+    ct: Operand, q: Operand, k: Operand, v: Operand, bias: Operand, y: Operand, scale: float, causal: bool
+) -> Operand:
     factor = _score_factor(ct, v, y)
     return (
         ops.weighted_product(q, k, bias, _split(y)[1], q, *factor, scale=scale, causal=causal, transposed=True) * scale
     )
 
 
-def _attention_vjp_v(ct: Any, q: Any, k: Any, bias: Any, y: Any, scale: float, causal: bool) -> Any:
+def _attention_vjp_v(
+    ct: Operand, q: Operand, k: Operand, bias: Operand, y: Operand, scale: float, causal: bool
+) -> Operand:
     g = columns(ct, 0, -2)
     return ops.weighted_product(q, k, bias, _split(y)[1], g, scale=scale, causal=causal, transposed=True)
 
 
-def _attention_vjp_bias(ct: Any, q: Any, k: Any, v: Any, bias: Any, y: Any, scale: float, causal: bool) -> Any:
+def _attention_vjp_bias(
+    ct: Operand, q: Operand, k: Operand, v: Operand, bias: Operand, y: Operand, scale: float, causal: bool
+) -> Operand:
     factor = _score_factor(ct, v, y)
     return sum_to(dense_product(q, k, bias, _split(y)[1], factor, scale, causal), bias.shape)
 
 
-def _moved(sums: Any, y: Any) -> Any:
+def _moved(sums: Operand, y: Operand) -> Operand:
     """The tangent of a result, from what the tangent of the scores makes of [v, 1]; a shift has none."""
     total = columns(sums, -1, None)
     return concat(columns(sums, 0, -1) - total * columns(y, 0, -2), zeros_like(total), total, axis=-1)
 
 
-def _with_ones(v: Any) -> Any:
+def _with_ones(v: Operand) -> Operand:
     return concat(v, ones_like(row_sums(v)), axis=-1)
 
 
-def _attention_jvp_q(t: Any, q: Any, k: Any, v: Any, bias: Any, y: Any, scale: float, causal: bool) -> Any:
+def _attention_jvp_q(
+    t: Operand, q: Operand, k: Operand, v: Operand, bias: Operand, y: Operand, scale: float, causal: bool
+) -> Operand:
     factor = factor_of(t * scale, k)
     sums = ops.weighted_product(q, k, bias, _split(y)[1], _with_ones(v), *factor, scale=scale, causal=causal)
     return _moved(sums, y)
 
 
-def _attention_jvp_k(t: Any, q: Any, k: Any, v: Any, bias: Any, y: Any, scale: float, causal: bool) -> Any:
+def _attention_jvp_k(
+    t: Operand, q: Operand, k: Operand, v: Operand, bias: Operand, y: Operand, scale: float, causal: bool
+) -> Operand:
     factor = factor_of(q * scale, t)
     sums = ops.weighted_product(q, k, bias, _split(y)[1], _with_ones(v), *factor, scale=scale, causal=causal)
     return _moved(sums, y)
 
 
-def _attention_jvp_v(t: Any, q: Any, k: Any, bias: Any, y: Any, scale: float, causal: bool) -> Any:
+def _attention_jvp_v(
+    t: Operand, q: Operand, k: Operand, bias: Operand, y: Operand, scale: float, causal: bool
+) -> Operand:
     values = ops.weighted_product(q, k, bias, _split(y)[1], t, scale=scale, causal=causal)
     return concat(values, zeros_like(_split(y)[1]), axis=-1)
 
 
-def _attention_jvp_bias(t: Any, q: Any, k: Any, v: Any, bias: Any, y: Any, scale: float, causal: bool) -> Any:
+def _attention_jvp_bias(
+    t: Operand, q: Operand, k: Operand, v: Operand, bias: Operand, y: Operand, scale: float, causal: bool
+) -> Operand:
     return _moved(matmul(dense_product(q, k, bias, _split(y)[1], (), scale, causal) * t, _with_ones(v)), y)
 
 
@@ -123,7 +141,9 @@ def _attention_jvp_bias(t: Any, q: Any, k: Any, v: Any, bias: Any, y: Any, scale
     cut=cut,
     traits=[Trait.MULTIPLIES],
 )
-def fused_attention(xp: Any, q: Any, k: Any, v: Any, bias: Any, *, scale: float, causal: bool = False) -> Any:
+def fused_attention(
+    xp: ArrayModule, q: Array, k: Array, v: Array, bias: Array, *, scale: float, causal: bool = False
+) -> Array:
     """softmax(scale · q kᵀ + bias) v in its first columns, and the normalisers of the weights in the last two.
 
     The inputs are q [..., T, D], k [..., S, D], v [..., S, V] and the bias, which broadcasts to [..., T, S]; the result
@@ -154,7 +174,7 @@ def fused_attention(xp: Any, q: Any, k: Any, v: Any, bias: Any, *, scale: float,
         sample((2, 2, 2), (1, 3, 2), (3, 1), (2, 1, 3), scale=0.3, seed=2),
     ],
 )
-def attention(q: Any, k: Any, v: Any, bias: Any, *, scale: float, causal: bool = False) -> Any:
+def attention(q: Operand, k: Operand, v: Operand, bias: Operand, *, scale: float, causal: bool = False) -> Operand:
     """softmax(scale · q kᵀ + bias) v: the values [..., S, V] that queries [..., T, D] find at keys [..., S, D].
 
     Leading axes and the bias broadcast. If `causal`, query i has no weight on keys j > i. With many weights they are

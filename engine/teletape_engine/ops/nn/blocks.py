@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import Any
 
 from teletape_engine.catalogue.attributes import Ints, Pairs
 from teletape_engine.catalogue.define import sample
 from teletape_engine.catalogue.families import composite
-from teletape_engine.catalogue.signature import Conversion, by_hand, function
+from teletape_engine.catalogue.operand import Operand
+from teletape_engine.catalogue.signature import Conversion, PublicFunction, by_hand, function
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.convolution.windows import windows
 from teletape_engine.ops.shapes.index import strided_slice
@@ -19,7 +19,7 @@ from teletape_engine.spec import shape_text
 
 
 # --------------------------------------------------------------------------------------------------- blocks, channels
-def _images(what: str, x: Any, block_size: int, channels_first: bool) -> Any:
+def _images(what: str, x: Operand, block_size: int, channels_first: bool) -> Operand:
     """x with channels last; InvalidArgumentError unless it is images, and blocks have a size."""
     if len(x.shape) != 4:
         raise InvalidArgumentError(f"{what}: Input rank should be 4 instead of {len(x.shape)}")
@@ -28,11 +28,11 @@ def _images(what: str, x: Any, block_size: int, channels_first: bool) -> Any:
     return transpose(x, perm=(0, 2, 3, 1)) if channels_first else x
 
 
-def _placed(y: Any, channels_first: bool) -> Any:
+def _placed(y: Operand, channels_first: bool) -> Operand:
     return transpose(y, perm=(0, 3, 1, 2)) if channels_first else y
 
 
-def _named(name: str) -> Any:
+def _named(name: str) -> tuple[PublicFunction]:
     return (
         function(
             name,
@@ -47,7 +47,7 @@ def _named(name: str) -> Any:
     samples=[sample((1, 4, 2, 3), block_size=2), sample((1, 1, 2, 4), block_size=2, channels_first=True)],
     tf=_named("nn.space_to_depth"),
 )
-def space_to_depth(x: Any, *, block_size: int, channels_first: bool = False) -> Any:
+def space_to_depth(x: Operand, *, block_size: int, channels_first: bool = False) -> Operand:
     """Each block of block_size × block_size pixels as one pixel with the channels of all, row by row."""
     x = _images("SpaceToDepth", x, block_size, channels_first)
     n, height, width, channels = x.shape
@@ -65,7 +65,7 @@ def space_to_depth(x: Any, *, block_size: int, channels_first: bool = False) -> 
     samples=[sample((1, 2, 1, 8), block_size=2), sample((1, 4, 1, 2), block_size=2, channels_first=True)],
     tf=_named("nn.depth_to_space"),
 )
-def depth_to_space(x: Any, *, block_size: int, channels_first: bool = False) -> Any:
+def depth_to_space(x: Operand, *, block_size: int, channels_first: bool = False) -> Operand:
     """Each pixel's channels as a block of block_size × block_size pixels: the inverse of space_to_depth."""
     x = _images("DepthToSpace", x, block_size, channels_first)
     n, rows, columns, depth = x.shape
@@ -78,7 +78,7 @@ def depth_to_space(x: Any, *, block_size: int, channels_first: bool = False) -> 
 
 
 # -------------------------------------------------------------------------------------------------- blocks, the batch
-def _check_blocks(x: Any, block_shape: Ints, pairs: Pairs, what: str) -> int:
+def _check_blocks(x: Operand, block_shape: Ints, pairs: Pairs, what: str) -> int:
     n = len(block_shape)
     if len(pairs) != n or len(x.shape) < n + 1:
         raise InvalidArgumentError(
@@ -105,7 +105,7 @@ def _check_blocks(x: Any, block_shape: Ints, pairs: Pairs, what: str) -> int:
         ),
     ),
 )
-def space_to_batch(x: Any, *, block_shape: Ints, paddings: Pairs) -> Any:
+def space_to_batch(x: Operand, *, block_shape: Ints, paddings: Pairs) -> Operand:
     """Moves blocks into the batch: pixels at the same position in their blocks become an image; x is padded first."""
     n = _check_blocks(x, block_shape, paddings, "SpaceToBatchND")
     deep = len(x.shape) - n - 1
@@ -138,7 +138,7 @@ def space_to_batch(x: Any, *, block_shape: Ints, paddings: Pairs) -> Any:
         ),
     ),
 )
-def batch_to_space(x: Any, *, block_shape: Ints, crops: Pairs) -> Any:
+def batch_to_space(x: Operand, *, block_shape: Ints, crops: Pairs) -> Operand:
     """The inverse of space_to_batch: images as pixels of blocks; the result is cropped.
 
     One number as `block_shape` is that of each axis that has crops.
@@ -177,7 +177,7 @@ def batch_to_space(x: Any, *, block_shape: Ints, crops: Pairs) -> Any:
     op_type="ExtractImagePatches",
     tf=(by_hand("image.extract_patches", "its lengths are those of four axes"),),
 )
-def extract_patches(x: Any, *, sizes: Ints, strides: Ints, rates: Ints = (1, 1), padding: str = "VALID") -> Any:
+def extract_patches(x: Operand, *, sizes: Ints, strides: Ints, rates: Ints = (1, 1), padding: str = "VALID") -> Operand:
     """The windows on images [n, height, width, c] side by side: [n, rows, columns, height of window · width · c]."""
     if len(x.shape) != 4:
         raise InvalidArgumentError(f"input must be 4-dimensional, found shape {shape_text(x.shape)}")
@@ -212,7 +212,7 @@ def _every(first: int, step: int, count: int) -> tuple[int, int, int]:
     tf="extract_volume_patches raw_ops.ExtractVolumePatches",
     args="input ksizes strides padding",
 )
-def extract_volume_patches(x: Any, *, sizes: Ints, strides: Ints, padding: str) -> Any:
+def extract_volume_patches(x: Operand, *, sizes: Ints, strides: Ints, padding: str) -> Operand:
     """The windows on volumes [n, planes, rows, columns, c] side by side: [n, …, …, …, elements of a window · c].
 
     `sizes` and `strides` are those of five axes, 1 for the first and the last; `padding` is SAME or VALID.

@@ -12,6 +12,7 @@ import numpy as np
 
 from teletape_engine.catalogue.define import check_dtypes, sample
 from teletape_engine.catalogue.families import composite
+from teletape_engine.catalogue.operand import Operand
 from teletape_engine.catalogue.signature import by_hand
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.cumulative import cumsum
@@ -31,7 +32,7 @@ _NEVER: Final = math.log(1e-307)
 _ALL: Final = (None, None, None)
 
 
-def _check(logits: Any, labels: Any, lengths: tuple[Any, Any]) -> None:
+def _check(logits: Operand, labels: Operand, lengths: tuple[Any, Any]) -> None:
     check_dtypes("CTCLoss", (logits,), FLOATING)
     if len(logits.shape) != 3 or len(labels.shape) != 2 or labels.shape[0] != logits.shape[1]:
         raise InvalidArgumentError(
@@ -66,7 +67,9 @@ def _check(logits: Any, labels: Any, lengths: tuple[Any, Any]) -> None:
     integers=("labels", "label_length", "logit_length"),
     tf=(by_hand("nn.ctc_loss", "its defaults, the order of its axes, and labels in two forms"),),
 )
-def ctc_loss(logits: Any, labels: Any, label_length: Any, logit_length: Any, *, blank: int = 0) -> Any:
+def ctc_loss(
+    logits: Operand, labels: Operand, label_length: Operand, logit_length: Operand, *, blank: int = 0
+) -> Operand:
     """-log of the probability that frames of `logits` spell `labels`: [batch], in float32 at least.
 
     A path through the frames spells what is left of it when repeated classes count once and blanks are removed. The
@@ -122,7 +125,7 @@ def ctc_loss(logits: Any, labels: Any, label_length: Any, logit_length: Any, *, 
     return cast(-reduce_logsumexp(final, axis=1), dtype=logits.dtype)
 
 
-def _frame(observed: Any, t: int) -> Any:
+def _frame(observed: Operand, t: int) -> Operand:
     """Row t of [batch, frames, states]."""
     return strided_slice(observed, index=(_ALL, t))
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Final
+from typing import Final
 
-from teletape_engine.arrays import special
+from teletape_engine.arrays import Array, ArrayModule, special
 from teletape_engine.arrays.tiles import in_tiles
 from teletape_engine.catalogue.define import sample
 from teletape_engine.catalogue.elementwise import elementwise, linear_map
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import Trait
+from teletape_engine.catalogue.operand import Operand
 from teletape_engine.catalogue.signature import Conversion, function
 from teletape_engine.ops.elementwise.math import exp, square, tanh
 from teletape_engine.spec import FLOATING, wide
@@ -32,10 +33,10 @@ _CUBIC: Final = 0.044715
     samples=[sample((2, 3)), sample((2, 3), approximate=True), sample(())],
     traits=[Trait.SATURATES],
 )
-def gelu(xp: Any, x: Any, *, approximate: bool = False) -> Any:
+def gelu(xp: ArrayModule, x: Array, *, approximate: bool = False) -> Array:
     """x·Φ(x), Φ the normal distribution function, elementwise; by tanh if `approximate` (Hendrycks, Gimpel 2016)."""
 
-    def tile(xp: Any, x: Any) -> Any:
+    def tile(xp: ArrayModule, x: Array) -> Array:
         dtype, x = x.dtype, x.astype(wide(x.dtype), copy=False)
         if approximate:
             y = 0.5 * x * (1 + xp.tanh(_SLOPE * (x + _CUBIC * x * x * x)))
@@ -46,7 +47,7 @@ def gelu(xp: Any, x: Any, *, approximate: bool = False) -> Any:
     return in_tiles(xp, tile, x)
 
 
-def _curvature(x: Any, approximate: bool) -> Any:
+def _curvature(x: Operand, approximate: bool) -> Operand:
     """The second derivative of GELU."""
     squares = square(x)
     if not approximate:
@@ -63,10 +64,10 @@ def _curvature(x: Any, approximate: bool) -> Any:
     dtypes=FLOATING,
     samples=[sample((2, 3), (2, 3)), sample((2, 3), (2, 3), approximate=True), sample((), ()), sample((3,), (2, 1))],
 )
-def gelu_grad(xp: Any, grad: Any, x: Any, *, approximate: bool = False) -> Any:
+def gelu_grad(xp: ArrayModule, grad: Array, x: Array, *, approximate: bool = False) -> Array:
     """grad times the derivative of GELU at x, elementwise."""
 
-    def tile(xp: Any, grad: Any, x: Any) -> Any:
+    def tile(xp: ArrayModule, grad: Array, x: Array) -> Array:
         dtype = x.dtype if hasattr(x, "dtype") else grad.dtype  # one may be a number
         x = xp.asarray(x, wide(dtype))
         squares = x * x

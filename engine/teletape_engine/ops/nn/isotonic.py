@@ -7,13 +7,14 @@ result is the mean of the inputs, and so is its derivative.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
+from teletape_engine.arrays import Array, ArrayModule
 from teletape_engine.arrays.cpu import on_host
 from teletape_engine.catalogue.define import check_dtypes, on_gpu, op, sample
 from teletape_engine.catalogue.families import composite
+from teletape_engine.catalogue.operand import Operand
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE
 from teletape_engine.catalogue.signature import by_hand
 from teletape_engine.errors import InvalidArgumentError
@@ -60,7 +61,7 @@ def _segments(row: list[float]) -> list[int]:
     work=lambda x: 100 * x.size,
 )
 @on_gpu(down="the numbers", up="their segments, which the host finds")
-def isotonic_segments(xp: Any, x: Any) -> Any:
+def isotonic_segments(xp: ArrayModule, x: Array) -> Array:
     """The number, int32, of the segment of each element [..., n] in which the regression is constant."""
     host = on_host(x).astype(wide(x.dtype), copy=False)
     rows = [_segments(row) for row in host.reshape(-1, host.shape[-1] or 1).tolist()] if host.size else []
@@ -78,7 +79,7 @@ def isotonic_segments(xp: Any, x: Any) -> Any:
     integers=("segments",),
     tf=(by_hand("nn.isotonic_regression", "it returns the segments too, of any axis"),),
 )
-def isotonic_regression(x: Any, segments: Any) -> Any:
+def isotonic_regression(x: Operand, segments: Operand) -> Operand:
     """The sequences [..., n] with the means of the segments [..., n], int32, that `isotonic_segments` gives."""
     lengths = tuple(x.shape)
     if segments.dtype is not _I32 or tuple(segments.shape) != lengths or not lengths:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
+from teletape_engine.arrays import Array, ArrayModule
 from teletape_engine.arrays.checks import within
-from teletape_engine.catalogue.attributes import Axis
+from teletape_engine.catalogue.attributes import Attrs, Axis
 from teletape_engine.catalogue.define import check_dtypes, on_gpu, op, sample
 from teletape_engine.catalogue.elementwise import sum_to
 from teletape_engine.catalogue.families import batch_all, composite
-from teletape_engine.catalogue.op import Reach
+from teletape_engine.catalogue.op import Op, Reach, Sample
+from teletape_engine.catalogue.operand import Operand
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE
 from teletape_engine.catalogue.signature import Conversion, function
 from teletape_engine.errors import InvalidArgumentError
@@ -46,31 +48,35 @@ def _joint(labels_spec: Spec, logits_spec: Spec) -> tuple[int, ...]:
     return broadcast(labels_spec.shape, logits_spec.shape)
 
 
-def _to_labels(ct: Any, logits: Any, labels_spec: Spec, logits_spec: Spec, axis: int) -> Any:
+def _to_labels(ct: Operand, logits: Operand, labels_spec: Spec, logits_spec: Spec, axis: int) -> Operand:
     rows = expand_dims(ct, axis=axis) * -log_softmax(_stretched(logits, labels_spec, logits_spec), axis=axis)
     return sum_to(rows, labels_spec.shape)
 
 
-def _to_logits(ct: Any, labels: Any, logits: Any, labels_spec: Spec, logits_spec: Spec, axis: int) -> Any:
+def _to_logits(
+    ct: Operand, labels: Operand, logits: Operand, labels_spec: Spec, logits_spec: Spec, axis: int
+) -> Operand:
     difference = softmax(_stretched(logits, labels_spec, logits_spec), axis=axis) - labels
     return sum_to(expand_dims(ct, axis=axis) * difference, logits_spec.shape)
 
 
-def _stretched(logits: Any, labels_spec: Spec, logits_spec: Spec) -> Any:
+def _stretched(logits: Operand, labels_spec: Spec, logits_spec: Spec) -> Operand:
     shape = _joint(labels_spec, logits_spec)
     return logits if logits_spec.shape == shape else broadcast_to(logits, shape=shape)
 
 
-def _from_labels(t: Any, logits: Any, labels_spec: Spec, logits_spec: Spec, axis: int) -> Any:
+def _from_labels(t: Operand, logits: Operand, labels_spec: Spec, logits_spec: Spec, axis: int) -> Operand:
     return reduce_sum(t * -log_softmax(_stretched(logits, labels_spec, logits_spec), axis=axis), axis=axis)
 
 
-def _from_logits(t: Any, labels: Any, logits: Any, labels_spec: Spec, logits_spec: Spec, axis: int) -> Any:
+def _from_logits(
+    t: Operand, labels: Operand, logits: Operand, labels_spec: Spec, logits_spec: Spec, axis: int
+) -> Operand:
     difference = softmax(_stretched(logits, labels_spec, logits_spec), axis=axis) - labels
     return reduce_sum(t * difference, axis=axis)
 
 
-def _batch_dense(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
+def _batch_dense(record: Op, args: Sequence[Operand], batched: Sequence[bool], attrs: Attrs) -> Operand:
     labels, logits = batch_all(args, batched)
     axis, missing = attrs["axis"], len(logits.shape) - len(labels.shape)
     if missing:  # the labels have fewer axes than the logits: they broadcast after the axis of the batch
@@ -78,10 +84,10 @@ def _batch_dense(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
     return record(labels, logits, axis=axis if axis < 0 else axis + 1)
 
 
-def _label_samples() -> list[Any]:
+def _label_samples() -> list[Sample]:
     random = np.random.default_rng(0)
 
-    def labels(*shape: int, axis: int = -1) -> Any:
+    def labels(*shape: int, axis: int = -1) -> Operand:
         raw = random.uniform(0.1, 1.0, shape)
         return raw / raw.sum(axis=axis, keepdims=True)
 
@@ -112,7 +118,7 @@ def _label_samples() -> list[Any]:
     workspace=lambda labels, logits, **_: wide_bytes(logits.with_shape(_joint(labels, logits)), 4),
     reach=Reach.LINES,
 )
-def softmax_cross_entropy(xp: Any, labels: Any, logits: Any, *, axis: Axis = -1) -> Any:
+def softmax_cross_entropy(xp: ArrayModule, labels: Array, logits: Array, *, axis: Axis = -1) -> Array:
     """-Σ labels · log softmax(logits) along `axis`, which is reduced; labels are probabilities, and broadcast.
 
     Labels may lack first axes of the logits if `axis` is the last one.
@@ -153,7 +159,7 @@ def _tuple(spec: Spec) -> str:
     return str(tuple(spec.shape))
 
 
-def _slope(labels: Any, logits: Any, logits_spec: Spec) -> Any:
+def _slope(labels: Operand, logits: Operand, logits_spec: Spec) -> Operand:
     classes = logits_spec.shape[-1]
     return softmax(logits) - one_hot(labels, depth=classes, dtype=logits_spec.dtype)
 
@@ -189,7 +195,7 @@ def _slope(labels: Any, logits: Any, logits_spec: Spec) -> Any:
     reach=Reach.LINES,
 )
 @on_gpu(waits="a check of the labels, unless the host knows their bounds")
-def sparse_softmax_cross_entropy(xp: Any, labels: Any, logits: Any) -> Any:
+def sparse_softmax_cross_entropy(xp: ArrayModule, labels: Array, logits: Array) -> Array:
     """-log softmax(logits)[label] over the last axis; labels: integers [...], logits: [..., classes].
 
     Raises:
@@ -221,7 +227,7 @@ def sparse_softmax_cross_entropy(xp: Any, labels: Any, logits: Any) -> Any:
     ),
     samples=[sample((2, 3), (2, 3)), sample((), (), seed=1)],
 )
-def sigmoid_cross_entropy(labels: Any, logits: Any) -> Any:
+def sigmoid_cross_entropy(labels: Operand, logits: Operand) -> Operand:
     """-labels·log σ(logits) - (1 - labels)·log(1 - σ(logits)), elementwise, without overflow. One shape for both."""
     if labels.shape != logits.shape:
         raise InvalidArgumentError(
@@ -243,7 +249,7 @@ def sigmoid_cross_entropy(labels: Any, logits: Any) -> Any:
     ),
     samples=[sample((2, 3), (2, 3), ()), sample((2, 2), (2, 2), (2,), seed=1)],
 )
-def weighted_cross_entropy(labels: Any, logits: Any, pos_weight: Any) -> Any:
+def weighted_cross_entropy(labels: Operand, logits: Operand, pos_weight: Operand) -> Operand:
     """sigmoid_cross_entropy with its first term times pos_weight, to weigh positive labels more, or less."""
     weight = labels * (pos_weight - 1) + 1
     positive = logits >= zeros_like(logits)
@@ -262,7 +268,7 @@ def weighted_cross_entropy(labels: Any, logits: Any, pos_weight: Any) -> Any:
     ),
     samples=[sample((2, 3), (2, 3)), sample((3,), (3,), compute_full_loss=True, low=1.2, high=4.0, seed=1)],
 )
-def log_poisson_loss(targets: Any, log_input: Any, *, compute_full_loss: bool = False) -> Any:
+def log_poisson_loss(targets: Operand, log_input: Operand, *, compute_full_loss: bool = False) -> Operand:
     """exp(log_input) - targets·log_input, elementwise; the full loss adds Stirling's approximation of log(targets!)."""
     loss = exp(log_input) - log_input * targets
     if not compute_full_loss:

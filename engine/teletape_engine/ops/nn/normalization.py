@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from teletape_engine.arrays import Array, ArrayModule
 from teletape_engine.catalogue.attributes import Axes, Axis
 from teletape_engine.catalogue.define import check_dtypes, op, sample
 from teletape_engine.catalogue.elementwise import elementwise
 from teletape_engine.catalogue.families import batch_loop, composite
+from teletape_engine.catalogue.operand import Operand
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE
 from teletape_engine.catalogue.signature import Conversion, function
 from teletape_engine.errors import InvalidArgumentError
@@ -34,7 +34,7 @@ _F32 = DTYPES["float32"]
     samples=[sample((2, 3)), sample((2, 2, 3), axis=1, seed=1)],
     tf=(function("nn.crelu", Conversion.TENSOR("features"), Conversion.INT("axis", -1)),),
 )
-def crelu(x: Any, *, axis: Axis = -1) -> Any:
+def crelu(x: Operand, *, axis: Axis = -1) -> Operand:
     """relu(x) and relu(-x) side by side along `axis`."""
     if not x.shape:
         raise InvalidArgumentError("crelu puts two halves side by side along an axis; the features are a scalar")
@@ -48,7 +48,7 @@ def crelu(x: Any, *, axis: Axis = -1) -> Any:
     tf="nn.softsign math.softsign",
     dtypes=FLOATING,
 )
-def softsign(xp: Any, x: Any) -> Any:
+def softsign(xp: ArrayModule, x: Array) -> Array:
     """x / (1 + |x|), elementwise; at an infinity nan, and the gradient 0."""
     return x / (xp.abs(x) + 1)
 
@@ -67,7 +67,7 @@ def softsign(xp: Any, x: Any) -> Any:
         ),
     ),
 )
-def l2_normalize(x: Any, *, axis: Axes = None, epsilon: float = 1e-12) -> Any:
+def l2_normalize(x: Operand, *, axis: Axes = None, epsilon: float = 1e-12) -> Operand:
     """x divided by the square root of the sum of its squares over `axis`, which counts as `epsilon` at least."""
     real = abs_(x) if x.dtype in COMPLEX else x
     scale = rsqrt(maximum(reduce_sum(square(real), axis=axis, keepdims=True), epsilon))
@@ -93,8 +93,8 @@ def l2_normalize(x: Any, *, axis: Axes = None, epsilon: float = 1e-12) -> Any:
     ),
 )
 def local_response_normalization(
-    x: Any, *, depth_radius: int = 5, bias: float = 1.0, alpha: float = 1.0, beta: float = 0.5
-) -> Any:
+    x: Operand, *, depth_radius: int = 5, bias: float = 1.0, alpha: float = 1.0, beta: float = 0.5
+) -> Operand:
     """x / (bias + alpha · s)ᵝ, with s the sum of the squares of the channels at most `depth_radius` away."""
     if len(x.shape) != 4:
         raise InvalidArgumentError(f"in must be 4-dimensional, found shape {shape_text(x.shape)}")
@@ -111,7 +111,7 @@ def local_response_normalization(
 
 # -------------------------------------------------------------------------------------------------------- statistics
 @composite(samples=[sample(np.array([[0.0, 1.0], [2.0, 0.0]]))], tf="nn.zero_fraction math.zero_fraction", args="value")
-def zero_fraction(x: Any) -> Any:
+def zero_fraction(x: Operand) -> Operand:
     """The fraction of the elements that are zero, float32."""
     zero = logical_not(x) if x.dtype is BOOL else equal(x, zeros_like(x))
     return reduce_mean(cast(zero, dtype=_F32))
@@ -147,7 +147,7 @@ def _in_top_k_spec(targets: Spec, predictions: Spec, *, k: int) -> Spec:
     ),
     workspace=lambda targets, predictions, *, k: 3 * predictions.size + 16 * targets.size + predictions.nbytes,
 )
-def in_top_k(xp: Any, targets: Any, predictions: Any, *, k: int) -> Any:
+def in_top_k(xp: ArrayModule, targets: Array, predictions: Array, *, k: int) -> Array:
     """Whether fewer than k predictions of a row exceed that of its target; classes that tie are all among the top.
 
     False for a target that is no class, or whose prediction is not finite.

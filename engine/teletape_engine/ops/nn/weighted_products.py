@@ -16,11 +16,14 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from teletape_engine.arrays import Array, ArrayModule
+from teletape_engine.catalogue.attributes import Attrs
 from teletape_engine.catalogue.define import check_dtypes, op, sample
 from teletape_engine.catalogue.elementwise import sum_to
 from teletape_engine.catalogue.families import batch_all
 from teletape_engine.catalogue.namespace import ops
-from teletape_engine.catalogue.op import Cut, Trait
+from teletape_engine.catalogue.op import Cut, Op, Sample, Trait
+from teletape_engine.catalogue.operand import Operand
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.elementwise.math import exp
 from teletape_engine.ops.linalg.products import matmul
@@ -50,21 +53,21 @@ class _RowBlock(NamedTuple):
     rows: slice
     keys: int
 
-    def of_queries(self, x: Any) -> Any:
+    def of_queries(self, x: Array) -> Array:
         """These rows of [..., T or 1, n]."""
         part = self._stacked(x)
         return part if part.shape[-2] == 1 else part[..., self.rows, :]
 
-    def of_keys(self, x: Any) -> Any:
+    def of_keys(self, x: Array) -> Array:
         """The rows of [..., S, n] that have weights."""
         return self._stacked(x)[..., : self.keys, :]
 
-    def of_scores(self, x: Any) -> Any:
+    def of_scores(self, x: Array) -> Array:
         """The part of [..., T or 1, S or 1]."""
         part = self.of_queries(x)
         return part if part.shape[-1] == 1 else part[..., : self.keys]
 
-    def _stacked(self, x: Any) -> Any:
+    def _stacked(self, x: Array) -> Array:
         return x[tuple(i if n > 1 else 0 for i, n in zip(self.lead, x.shape, strict=False))]
 
 
@@ -80,7 +83,7 @@ def blocks(lead: tuple[int, ...], queries: int, keys: int, causal: bool) -> Iter
             yield _RowBlock(index, rows, min(rows.stop, keys) if causal else keys)
 
 
-def scores_of(xp: Any, block: _RowBlock, q: Any, k: Any, bias: Any, scale: float, causal: bool) -> Any:
+def scores_of(xp: ArrayModule, block: _RowBlock, q: Array, k: Array, bias: Array, scale: float, causal: bool) -> Array:
     """scale · q kᵀ + bias of a block; -inf for keys after their query."""
     scores = xp.matmul(block.of_queries(q) * q.dtype.type(scale), xp.swapaxes(block.of_keys(k), -1, -2))
     scores += block.of_scores(bias)
@@ -127,33 +130,35 @@ def cut(q: Spec, k: Spec, *others: Spec, **attrs: Any) -> Cut | None:
     return Cut(0, {i: 0 for i, spec in enumerate(specs) if spec.shape[0] > 1})
 
 
-def batch(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
+def batch(record: Op, args: Sequence[Operand], batched: Sequence[bool], attrs: Attrs) -> Operand:
     """The op over a leading axis, which every input then has."""
     return record(*batch_all(args, batched), **attrs)
 
 
 # --------------------------------------------------------------------------------------------------------- derivatives
-def columns(x: Any, first: int | None, stop: int | None) -> Any:
+def columns(x: Operand, first: int | None, stop: int | None) -> Operand:
     """The columns of [..., n] from `first` to before `stop`."""
     return ops.strided_slice(x, index=("...", (first, stop, None)))
 
 
-def row_sums(x: Any) -> Any:
+def row_sums(x: Operand) -> Operand:
     """The sums of [..., n] over its last axis: [..., 1]."""
     return reduce_sum(x, axis=-1, keepdims=True)
 
 
-def _addend(q: Any, k: Any, d: Any) -> tuple[Any, Any, Any]:
+def _addend(q: Operand, k: Operand, d: Operand) -> tuple[Operand, Operand, Operand]:
     """The factor dᵢ: u and w have no columns."""
     return columns(q, 0, 0), columns(k, 0, 0), d
 
 
-def factor_of(u: Any, w: Any) -> tuple[Any, Any, Any]:
+def factor_of(u: Operand, w: Operand) -> tuple[Operand, Operand, Operand]:
     """The factor uᵢ · wⱼ."""
     return u, w, zeros_like(columns(u, 0, 1) if u.shape[-1] else row_sums(u))
 
 
-def dense_product(q: Any, k: Any, bias: Any, norm: Any, factors: Sequence[Any], scale: float, causal: bool) -> Any:
+def dense_product(
+    q: Operand, k: Operand, bias: Operand, norm: Operand, factors: Sequence[Any], scale: float, causal: bool
+) -> Operand:
     """The weights times the factors, [..., T, S]."""
     scores = matmul(q, k, transpose_b=True) * scale + bias - columns(norm, 0, 1) - columns(norm, 1, 2)
     if causal:
@@ -186,10 +191,12 @@ def _product_spec(*xs: Spec, scale: float, causal: bool, transposed: bool) -> Sp
     return x.with_shape((*(k if transposed else q).shape[:-1], x.shape[-1]))
 
 
-def _product_vjp(ct: Any, xs: Any, y: Any, scale: float, causal: bool, transposed: bool, i: int) -> Any:
+def _product_vjp(
+    ct: Operand, xs: Sequence[Operand], y: Operand, scale: float, causal: bool, transposed: bool, i: int
+) -> Operand:
     q, k, bias, norm, x, *factors = xs
 
-    def product(z: Any, factors: Sequence[Any], transposed: bool) -> Any:
+    def product(z: Operand, factors: Sequence[Any], transposed: bool) -> Operand:
         return ops.weighted_product(q, k, bias, norm, z, *factors, scale=scale, causal=causal, transposed=transposed)
 
     if i == 4:
@@ -215,10 +222,10 @@ def _product_vjp(ct: Any, xs: Any, y: Any, scale: float, causal: bool, transpose
     return product(ones_like(columns(k, 0, 1)), others, False)
 
 
-def _product_jvp(t: Any, xs: Any, scale: float, causal: bool, transposed: bool, i: int) -> Any:
+def _product_jvp(t: Operand, xs: Sequence[Operand], scale: float, causal: bool, transposed: bool, i: int) -> Operand:
     q, k, bias, norm, x, *factors = xs
 
-    def product(z: Any, *factors: Any) -> Any:
+    def product(z: Operand, *factors: Operand) -> Operand:
         return ops.weighted_product(q, k, bias, norm, z, *factors, scale=scale, causal=causal, transposed=transposed)
 
     if i == 0:
@@ -237,7 +244,7 @@ def _product_jvp(t: Any, xs: Any, scale: float, causal: bool, transposed: bool, 
     return product(x, *factors[: 3 * place], *replaced, *factors[3 * place + 3 :])
 
 
-def _rows(*lead: int, seed: int = 0, factors: int = 1, transposed: bool = False, causal: bool = False) -> Any:
+def _rows(*lead: int, seed: int = 0, factors: int = 1, transposed: bool = False, causal: bool = False) -> Sample:
     """Inputs of a weighted product with 3 queries, 4 keys, and normalisers of about what the scores come to."""
     t, s = (*lead, 3), (*lead, 4)
     norm = np.random.default_rng(seed).uniform(0.5, 1.5, (*t, 2))
@@ -266,7 +273,9 @@ def _rows(*lead: int, seed: int = 0, factors: int = 1, transposed: bool = False,
     cut=cut,
     traits=[Trait.MULTIPLIES],
 )
-def weighted_product(xp: Any, *xs: Any, scale: float, causal: bool = False, transposed: bool = False) -> Any:
+def weighted_product(
+    xp: ArrayModule, *xs: Array, scale: float, causal: bool = False, transposed: bool = False
+) -> Array:
     """M x, or Mᵀ x if `transposed`, with Mᵢⱼ = exp(scale · qᵢ · kⱼ + biasᵢⱼ - nᵢ) ∏ (uᵢ · wⱼ + dᵢ): never all of M.
 
     The inputs are q [..., T, D], k [..., S, D], the bias, which broadcasts to [..., T, S], the normalisers [..., T, 2],

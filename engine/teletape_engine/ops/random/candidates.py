@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from teletape_engine.arrays import philox
+from teletape_engine.arrays import Array, ArrayModule, philox
 from teletape_engine.arrays.cpu import on_host
 from teletape_engine.catalogue.define import on_gpu, op, sample
 from teletape_engine.catalogue.families import batch_loop
@@ -16,7 +16,7 @@ from teletape_engine.catalogue.op import Trait
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.random.philox import check_state, unsigned
-from teletape_engine.spec import DTYPES, Spec
+from teletape_engine.spec import DTYPES, DType, Spec
 from teletape_engine.suggestions import with_nearest
 
 _F32, _F64, _I64 = DTYPES["float32"], DTYPES["float64"], DTYPES["int64"]
@@ -53,8 +53,14 @@ def _candidates_spec(state: Spec, *, num_sampled: int, range_max: int, unique: b
 )
 @on_gpu(down="the state", up="the classes, which the host draws")
 def philox_candidates(
-    xp: Any, state: Any, *, num_sampled: int, range_max: int, unique: bool = True, distribution: str = "log_uniform"
-) -> Any:
+    xp: ArrayModule,
+    state: Array,
+    *,
+    num_sampled: int,
+    range_max: int,
+    unique: bool = True,
+    distribution: str = "log_uniform",
+) -> Array:
     """Classes in [0, range_max), int64 [num_sampled + 1], from a state of Philox: int64 [3]; the last one counts draws.
 
     Uniform classes are equally probable. A log-uniform class k has the probability log((k + 2) / (k + 1)) / log(1 +
@@ -64,7 +70,7 @@ def philox_candidates(
     return xp.asarray(_collected(drawn, num_sampled, unique))
 
 
-def _collected(drawn: Iterator[int], num_sampled: int, unique: bool) -> Any:
+def _collected(drawn: Iterator[int], num_sampled: int, unique: bool) -> Array:
     """The classes, int64, and how many were drawn.
 
     Raises:
@@ -115,7 +121,7 @@ def _unigrams_spec(state: Spec, weights: Spec, *, num_sampled: int, unique: bool
     traits=[Trait.RANDOM],
 )
 @on_gpu(down="the state and the weights", up="the classes, which the host draws")
-def philox_unigrams(xp: Any, state: Any, weights: Any, *, num_sampled: int, unique: bool = True) -> Any:
+def philox_unigrams(xp: ArrayModule, state: Array, weights: Array, *, num_sampled: int, unique: bool = True) -> Array:
     """Classes whose probabilities are as `weights`, int64 [num_sampled + 1], from a state of Philox: int64 [3].
 
     The last one counts draws. Unique ones are drawn again until they differ.
@@ -150,7 +156,7 @@ def _skewed(state: philox.State, range_max: int) -> Iterator[int]:
         yield from ((np.exp(part * scale).astype(np.int64) - 1) % range_max).tolist()
 
 
-def _weighted(state: philox.State, weights: Any) -> Iterator[int]:
+def _weighted(state: philox.State, weights: Array) -> Iterator[int]:
     """Yields classes by their weights: a place at random, and there one of two classes (Walker's alias method)."""
     shares, others = _aliases(weights)
     count = len(shares)
@@ -164,7 +170,7 @@ def _weighted(state: philox.State, weights: Any) -> Iterator[int]:
         yield place if share < shares[place] else others[place]
 
 
-def _aliases(weights: Any) -> tuple[list[float], list[int]]:
+def _aliases(weights: Array) -> tuple[list[float], list[int]]:
     """For each place how often its own class is drawn there, and the other class; paired in TensorFlow's order."""
     count, total = len(weights), float(np.add.accumulate(weights.astype(_F64))[-1])
     parts = ((weights * np.float32(count)).astype(_F64) / total).tolist()
@@ -181,7 +187,7 @@ def _aliases(weights: Any) -> tuple[list[float], list[int]]:
     return np.array(parts, _F32).tolist(), others
 
 
-def _parts(state: philox.State, dtype: Any) -> Iterator[Any]:
+def _parts(state: philox.State, dtype: DType) -> Iterator[Any]:
     """Yields numbers without end, in parts."""
     numbers = philox.uniforms if dtype == _F64 else philox.whole_numbers
     for begin in range(0, 2**62, _AT_ONCE // philox.width(dtype)):

@@ -7,11 +7,11 @@ first one come before those of the second.
 from __future__ import annotations
 
 import math
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
-from teletape_engine.arrays import philox, philox_streams
+from teletape_engine.arrays import Array, ArrayModule, philox, philox_streams
 from teletape_engine.arrays.cpu import on_host
 from teletape_engine.catalogue.define import check_dtypes, on_gpu, op, sample
 from teletape_engine.catalogue.families import batch_loop
@@ -41,12 +41,12 @@ def counts_of(shape: Shape, parameters: Shape) -> tuple[int, int]:
     return math.prod(shape) // count if count else 0, count
 
 
-def listed(parameter: Any, full: Shape, draws: int) -> Any:
+def listed(parameter: Array, full: Shape, draws: int) -> Array:
     """Returns parameters of that shape, each as often as it is drawn, one after the other."""
     return np.repeat(np.broadcast_to(parameter, full).reshape(-1), draws)
 
 
-def arranged(numbers: Any, shape: Shape, draws: int, parameters: int) -> Any:
+def arranged(numbers: Array, shape: Shape, draws: int, parameters: int) -> Array:
     """Returns numbers that were drawn parameter by parameter in the result's shape."""
     return numbers.reshape(parameters, draws).T.reshape(shape)
 
@@ -87,7 +87,7 @@ def _poisson_spec(state: Spec, lam: Spec, *, shape: Shape, dtype: DType) -> Spec
     traits=[Trait.RANDOM],
 )
 @on_gpu(down="the state and the parameters", up="the numbers, which the host draws")
-def philox_poisson(xp: Any, state: Any, lam: Any, *, shape: Shape, dtype: DType = _I64) -> Any:
+def philox_poisson(xp: ArrayModule, state: Array, lam: Array, *, shape: Shape, dtype: DType = _I64) -> Array:
     """Counts of Poisson distributions of mean lam, which broadcasts to `shape`, from a state of Philox: int64 [3].
 
     Raises:
@@ -127,7 +127,9 @@ def _binomial_spec(state: Spec, counts: Spec, probs: Spec, *, shape: Shape, dtyp
     traits=[Trait.RANDOM],
 )
 @on_gpu(down="the state and the parameters", up="the numbers, which the host draws")
-def philox_binomial(xp: Any, state: Any, counts: Any, probs: Any, *, shape: Shape, dtype: DType = _I64) -> Any:
+def philox_binomial(
+    xp: ArrayModule, state: Array, counts: Array, probs: Array, *, shape: Shape, dtype: DType = _I64
+) -> Array:
     """Numbers of successes among `counts` trials, each of probability `probs`, from a state of Philox: int64 [3].
 
     Both broadcast to `shape`.
@@ -181,7 +183,7 @@ def _categorical_bytes(state: Spec, logits: Spec, *, num_samples: int, dtype: DT
     traits=[Trait.RANDOM],
 )
 @on_gpu(down="the state", up="the numbers to compare with, which the host draws")
-def philox_categorical(xp: Any, state: Any, logits: Any, *, num_samples: int, dtype: DType = _I64) -> Any:
+def philox_categorical(xp: ArrayModule, state: Array, logits: Array, *, num_samples: int, dtype: DType = _I64) -> Array:
     """For each row of logits [rows, classes] that many classes, each with probability softmax(logits): [rows, samples].
 
     From a state of Philox: int64 [3]. Classes of logits that are not finite are not chosen.
@@ -216,6 +218,6 @@ def _permutation_spec(state: Spec, *, n: int) -> Spec:
     traits=[Trait.RANDOM],
 )
 @on_gpu(down="the state", up="the permutation, which the host draws")
-def philox_permutation(xp: Any, state: Any, *, n: int) -> Any:
+def philox_permutation(xp: ArrayModule, state: Array, *, n: int) -> Array:
     """The numbers 0 to n - 1 in a random order, int64, from a state of Philox: int64 [3]."""
     return xp.asarray(philox.permutation(unsigned(state), n))

@@ -10,13 +10,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from teletape_engine.arrays import philox_streams, special
+from teletape_engine.arrays import Array, ArrayModule, philox_streams, special
 from teletape_engine.arrays.cpu import on_host
 from teletape_engine.catalogue.define import check_dtypes, on_gpu, op, sample
 from teletape_engine.catalogue.elementwise import batch_elementwise, elementwise_spec, sum_to
 from teletape_engine.catalogue.families import batch_loop
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import Trait
+from teletape_engine.catalogue.operand import Operand
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE, NOT_REGISTERED
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.random.distributions import (
@@ -43,11 +44,11 @@ def _gamma_spec(state: Spec, alpha: Spec, *, shape: Shape) -> Spec:
     return alpha.with_shape(shape)
 
 
-def _vjp_alpha(ct: Any, y: Any, alpha: Any) -> Any:
+def _vjp_alpha(ct: Operand, y: Operand, alpha: Any) -> Operand:
     return sum_to(ct * ops.random_gamma_grad(alpha, y), alpha.shape)
 
 
-def _jvp_alpha(t: Any, y: Any, alpha: Any) -> Any:
+def _jvp_alpha(t: Operand, y: Operand, alpha: Any) -> Operand:
     return t * ops.random_gamma_grad(alpha, y)
 
 
@@ -67,7 +68,7 @@ def _jvp_alpha(t: Any, y: Any, alpha: Any) -> Any:
     traits=[Trait.RANDOM, Trait.IMPLICIT],
 )
 @on_gpu(down="the state and the parameters", up="the numbers, which the host draws")
-def philox_gamma(xp: Any, state: Any, alpha: Any, *, shape: Shape) -> Any:
+def philox_gamma(xp: ArrayModule, state: Array, alpha: Any, *, shape: Shape) -> Array:
     """Numbers of gamma distributions of shape parameter alpha and scale 1, from a state of Philox: int64 [3].
 
     alpha broadcasts to `shape`. Its gradient is the implicit one.
@@ -98,7 +99,7 @@ def _gamma_grad_spec(alpha: Spec, sample: Spec) -> Spec:
     op_type="RandomGammaGrad",
 )
 @on_gpu(down="its inputs", up="the derivatives, which the host computes")
-def random_gamma_grad(xp: Any, alpha: Any, sample: Any) -> Any:
+def random_gamma_grad(xp: ArrayModule, alpha: Any, sample: Array) -> Array:
     """The derivative by alpha of a number `sample` of the gamma distribution of shape parameter alpha and scale 1."""
     a, x = np.broadcast_arrays(*[on_host(each).astype(np.float64) for each in (alpha, sample)])
     slopes = np.where(x == 0, 0.0, np.nan)
@@ -110,7 +111,7 @@ def random_gamma_grad(xp: Any, alpha: Any, sample: Any) -> Any:
     return xp.asarray(slopes.astype(alpha.dtype))
 
 
-def _by_series(a: Any, x: Any) -> Any:
+def _by_series(a: Array, x: Array) -> Array:
     """-dP/da / dP/dx of P = xᵃ e⁻ˣ S/Γ(a + 1), S = Σ xⁿ/((a + 1)…(a + n)), with the derivative of each term."""
     term, total = np.ones_like(x), np.ones_like(x)
     term_slope, total_slope = np.zeros_like(x), np.zeros_like(x)
@@ -130,7 +131,7 @@ def _by_series(a: Any, x: Any) -> Any:
     return -(total_slope + total * logarithm) * x / a
 
 
-def _by_fraction(a: Any, x: Any) -> Any:
+def _by_fraction(a: Array, x: Array) -> Array:
     """dQ/da / dP/dx of Q = xᵃ e⁻ˣ F/Γ(a), F the continued fraction of Legendre, with the derivative of each step."""
     y, z = 1 - a, x - a + 2
     old, new = np.stack([np.ones_like(x), x]), np.stack([x + 1, z * x])  # numerators and denominators

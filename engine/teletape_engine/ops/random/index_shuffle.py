@@ -8,10 +8,12 @@ Arbitrary Finite Domains", 2002. TensorFlow's permutations.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
 
+from teletape_engine.arrays import Array, ArrayModule
 from teletape_engine.arrays.cpu import on_host
 from teletape_engine.catalogue.define import on_gpu, op, sample
 from teletape_engine.catalogue.families import batch_loop
@@ -61,7 +63,7 @@ def _shuffle_spec(index: Spec, seed: Spec, max_index: Spec, *, rounds: int) -> S
     integers=("index", "seed", "max_index"),
 )
 @on_gpu(down="its inputs", up="the places, which the host computes")
-def random_index_shuffle(xp: Any, index: Any, seed: Any, max_index: Any, *, rounds: int = 4) -> Any:
+def random_index_shuffle(xp: ArrayModule, index: Array, seed: Array, max_index: Array, *, rounds: int = 4) -> Array:
     """The positions of `index` in permutations of 0 to max_index, one for each seed of three integers.
 
     index and max_index are scalars or vectors, seed is [3] or [n, 3]; they broadcast.
@@ -78,7 +80,7 @@ def random_index_shuffle(xp: Any, index: Any, seed: Any, max_index: Any, *, roun
     return xp.asarray(_shuffled(flat, ends, words, rounds).reshape(shape).astype(index.dtype))
 
 
-def _shuffled(position: Any, last: Any, keys: Any, rounds: int) -> Any:
+def _shuffled(position: Array, last: Array, keys: Sequence[Array], rounds: int) -> Array:
     bits = np.ceil(np.log2(np.maximum(last, _U64(1)).astype(np.float64))).astype(np.int64)
     size = (np.clip(bits + bits % 2, _SHORTEST, 64) // 2).astype(_U64)  # of a word, half a block
     mask = (_U64(1) << size) - _U64(1)
@@ -110,7 +112,7 @@ def _shuffled(position: Any, last: Any, keys: Any, rounds: int) -> Any:
     return result
 
 
-def _encrypted(blocks: Any, width: Any, schedule: Any) -> Any:
+def _encrypted(blocks: Array, width: Any, schedule: Sequence[Array | np.uint64]) -> Array:
     """Returns blocks of two words of `width` bits after all rounds, of which `schedule` has the keys."""
     ones = (_U64(1) << width) - _U64(1)
     left, right = (blocks >> width) & ones, blocks & ones
@@ -120,10 +122,10 @@ def _encrypted(blocks: Any, width: Any, schedule: Any) -> Any:
     return left << width | right
 
 
-def _turned(word: Any, by: Any, width: Any) -> Any:
+def _turned(word: Array, by: Array | np.uint64, width: Any) -> Array:
     """Returns words of `width` bits turned to the left."""
     return (word << by | word >> (width - by)) & ((_U64(1) << width) - _U64(1))
 
 
-def _round(word: Any, width: Any) -> Any:
+def _round(word: Array, width: Any) -> Array:
     return (_turned(word, _U64(1), width) & _turned(word, _U64(8), width)) ^ _turned(word, _U64(2), width)

@@ -6,11 +6,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
-from teletape_engine.arrays import philox
+from teletape_engine.arrays import Array, ArrayModule, philox
 from teletape_engine.arrays.cpu import on_host
 from teletape_engine.catalogue.define import on_gpu, op, sample
 from teletape_engine.catalogue.families import batch_loop
@@ -35,13 +35,15 @@ _SCRAMBLER: Final = 0x02461E293EC8F720  #: The key under which a seed becomes a 
 _STATE: Final = np.array([1234, 0, 7])
 
 
-def unsigned(values: Any) -> list[int]:
+def unsigned(values: Array) -> list[int]:
     """Returns the 64-bit integers of an array as integers that are not negative."""
     host = on_host(values)
     return [int(value) & (2**64 - 1) for value in host.reshape(-1)]
 
 
-def _filled(xp: Any, state: Any, shape: Shape, dtype: DType, numbers: Callable[..., Sequence[philox.Array]]) -> Any:
+def _filled(
+    xp: ArrayModule, state: Array, shape: Shape, dtype: DType, numbers: Callable[..., Sequence[philox.Array]]
+) -> Array:
     drawn = philox.filled(unsigned(state), Spec.of(shape, dtype).size, dtype, numbers)
     return xp.asarray(drawn.reshape(shape))
 
@@ -83,7 +85,7 @@ _FLOAT_SAMPLES: Final = [
     traits=[Trait.RANDOM],
 )
 @on_gpu(down="the state", up="the numbers, which the host draws")
-def philox_uniform(xp: Any, state: Any, *, shape: Shape, dtype: DType = _F32) -> Any:
+def philox_uniform(xp: ArrayModule, state: Array, *, shape: Shape, dtype: DType = _F32) -> Array:
     """Numbers uniform in [0, 1) from a state of Philox: int64 [3]."""
     return _filled(xp, state, shape, dtype, lambda *words: philox.uniforms(words, dtype))
 
@@ -99,7 +101,7 @@ def philox_uniform(xp: Any, state: Any, *, shape: Shape, dtype: DType = _F32) ->
     traits=[Trait.RANDOM],
 )
 @on_gpu(down="the state", up="the numbers, which the host draws")
-def philox_normal(xp: Any, state: Any, *, shape: Shape, dtype: DType = _F32) -> Any:
+def philox_normal(xp: ArrayModule, state: Array, *, shape: Shape, dtype: DType = _F32) -> Array:
     """Normal numbers of mean 0 and deviation 1 from a state of Philox: int64 [3]."""
     return _filled(xp, state, shape, dtype, lambda *words: philox.normals(words, dtype))
 
@@ -115,7 +117,7 @@ def philox_normal(xp: Any, state: Any, *, shape: Shape, dtype: DType = _F32) -> 
     traits=[Trait.RANDOM],
 )
 @on_gpu(down="the state", up="the numbers, which the host draws")
-def philox_truncated_normal(xp: Any, state: Any, *, shape: Shape, dtype: DType = _F32) -> Any:
+def philox_truncated_normal(xp: ArrayModule, state: Array, *, shape: Shape, dtype: DType = _F32) -> Array:
     """Normal numbers of mean 0 and deviation 1, each below 2 in size, from a state of Philox: int64 [3].
 
     Each group of numbers draws from blocks of its own until it has enough.
@@ -144,7 +146,7 @@ def _bits_spec(state: Spec, *, shape: Shape, dtype: DType) -> Spec:
     traits=[Trait.RANDOM],
 )
 @on_gpu(down="the state", up="the numbers, which the host draws")
-def philox_bits(xp: Any, state: Any, *, shape: Shape, dtype: DType = _I64) -> Any:
+def philox_bits(xp: ArrayModule, state: Array, *, shape: Shape, dtype: DType = _I64) -> Array:
     """Integers uniform in the whole range of int32, int64, uint32 or uint64, from a state of Philox: int64 [3]."""
 
     def numbers(*words: philox.Array) -> list[philox.Array]:
@@ -174,7 +176,7 @@ def _integers_spec(state: Spec, minval: Spec, maxval: Spec, *, shape: Shape) -> 
     traits=[Trait.RANDOM],
 )
 @on_gpu(waits="the bounds", down="the state", up="the numbers, which the host draws")
-def philox_integers(xp: Any, state: Any, minval: Any, maxval: Any, *, shape: Shape) -> Any:
+def philox_integers(xp: ArrayModule, state: Array, minval: Array, maxval: Array, *, shape: Shape) -> Array:
     """Integers uniform in [minval, maxval), of their dtype, from a state of Philox: int64 [3].
 
     Raises:
@@ -207,7 +209,7 @@ def _skip_spec(state: Spec, delta: Spec) -> Spec:
     integers=("state", "delta"),
 )
 @on_gpu(down="the state", up="the next one")
-def philox_skip(xp: Any, state: Any, delta: Any) -> Any:
+def philox_skip(xp: ArrayModule, state: Array, delta: Array) -> Array:
     """The state after `delta` numbers have been drawn from a state of Philox: int64 [3]."""
     low, high, key = unsigned(state)
     counter = ((high << 64) + low + philox.RESERVED * unsigned(delta)[0] % 2**64) % 2**128
@@ -231,7 +233,7 @@ def _state_spec(seed: Spec) -> Spec:
     integers=("seed",),
 )
 @on_gpu(down="the seed", up="the state")
-def philox_state(xp: Any, seed: Any) -> Any:
+def philox_state(xp: ArrayModule, seed: Array) -> Array:
     """The state of Philox that follows from a seed of two integers: a block of it under a fixed key."""
     first, second = unsigned(seed)
     with np.errstate(over="ignore"):

@@ -7,13 +7,14 @@ TensorFlow's kernels with the attributes seed and seed2. Distributions with para
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from teletape_engine.catalogue.define import sample
 from teletape_engine.catalogue.families import composite
 from teletape_engine.catalogue.namespace import ops
+from teletape_engine.catalogue.operand import Operand
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.spec import DTYPES, INDEX, INTEGER, KERNEL_NAMES, DType, Shape, Spec, shape_text
 
@@ -50,7 +51,7 @@ def allowed_dtype(dtype: DType, dtypes: Collection[DType]) -> DType:
     return dtype
 
 
-def _state(seed: Any, counter: Any) -> Any:
+def _state(seed: Operand, counter: Operand) -> Operand:
     """Returns the state of Philox of a seed and a counter.
 
     Raises:
@@ -73,19 +74,19 @@ _SAMPLES: Final = [
 
 
 @composite(samples=_SAMPLES, like=(0, 1), integers=_BOTH, op_type="RandomStandardNormal")
-def random_normal(seed: Any, counter: Any, *, shape: Shape, dtype: DType = _F32) -> Any:
+def random_normal(seed: Operand, counter: Operand, *, shape: Shape, dtype: DType = _F32) -> Operand:
     """Normal numbers of mean 0 and deviation 1. seed, counter: integer scalars."""
     return ops.philox_normal(_state(seed, counter), shape=shape, dtype=dtype)
 
 
 @composite(samples=_SAMPLES, like=(0, 1), integers=_BOTH, op_type="TruncatedNormal")
-def truncated_normal(seed: Any, counter: Any, *, shape: Shape, dtype: DType = _F32) -> Any:
+def truncated_normal(seed: Operand, counter: Operand, *, shape: Shape, dtype: DType = _F32) -> Operand:
     """Normal numbers of mean 0 and deviation 1, all below 2 in size. seed, counter: integer scalars."""
     return ops.philox_truncated_normal(_state(seed, counter), shape=shape, dtype=dtype)
 
 
 @composite(samples=_SAMPLES, like=(0, 1), integers=_BOTH, op_type="RandomUniform")
-def random_uniform(seed: Any, counter: Any, *, shape: Shape, dtype: DType = _F32) -> Any:
+def random_uniform(seed: Operand, counter: Operand, *, shape: Shape, dtype: DType = _F32) -> Operand:
     """Numbers uniform in [0, 1). seed, counter: integer scalars."""
     return ops.philox_uniform(_state(seed, counter), shape=shape, dtype=dtype)
 
@@ -99,7 +100,7 @@ def random_uniform(seed: Any, counter: Any, *, shape: Shape, dtype: DType = _F32
     integers=(*_BOTH, "minval", "maxval"),
     op_type="RandomUniformInt",
 )
-def random_uniform_int(seed: Any, counter: Any, minval: Any, maxval: Any, *, shape: Shape) -> Any:
+def random_uniform_int(seed: Operand, counter: Operand, minval: Operand, maxval: Operand, *, shape: Shape) -> Operand:
     """Integers uniform in [minval, maxval), of their dtype. seed, counter: integer scalars.
 
     Raises:

@@ -6,10 +6,11 @@ TensorFlow, which has them for the first 1111 axes.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
+from teletape_engine.arrays import Array, ArrayModule
 from teletape_engine.catalogue.define import on_gpu, op
 from teletape_engine.catalogue.op import Sample
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE
@@ -54,7 +55,7 @@ def _sobol_spec(*, dim: int, num_results: int, skip: int, dtype: DType) -> Spec:
     work=lambda *, dim, num_results, skip, dtype: _BITS * dim * num_results,
 )
 @on_gpu(up="the points, which the host computes")
-def sobol_sample(xp: Any, *, dim: int, num_results: int, skip: int = 0, dtype: DType = _F32) -> Any:
+def sobol_sample(xp: ArrayModule, *, dim: int, num_results: int, skip: int = 0, dtype: DType = _F32) -> Array:
     """Points of Sobol's sequence in the unit cube, [num_results, dim], without its first one, 0, and `skip` more."""
     from scipy.stats import qmc
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
+from teletape_engine.arrays import Array, ArrayModule
+from teletape_engine.catalogue.attributes import Attrs
 from teletape_engine.catalogue.binding import by_name
 from teletape_engine.catalogue.define import check_dtypes, op, sample
 from teletape_engine.catalogue.elementwise import batch_elementwise
 from teletape_engine.catalogue.families import batch_all
 from teletape_engine.catalogue.namespace import ops
-from teletape_engine.catalogue.op import Reach, Trait
+from teletape_engine.catalogue.op import Op, Reach, Trait
+from teletape_engine.catalogue.operand import Operand
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE, always
 from teletape_engine.catalogue.signature import Conversion, by_hand, function
 from teletape_engine.errors import InvalidArgumentError
@@ -37,7 +40,7 @@ _F32, _C128, _I32 = DTYPES["float32"], DTYPES["complex128"], DTYPES["int32"]
     traits=[Trait.CONVERTS],
     reach=Reach.ELEMENTS,
 )
-def cast(xp: Any, x: Any, *, dtype: DType) -> Any:
+def cast(xp: ArrayModule, x: Array, *, dtype: DType) -> Array:
     """The elements of x converted to another dtype.
 
     To integers: toward zero; to bool: whether it is not 0; of complex numbers the real part. The gradient passes
@@ -69,7 +72,7 @@ _ENSURE_SHAPE = function(
     views=True,
     reach=Reach.ELEMENTS,
 )
-def identity(xp: Any, x: Any) -> Any:
+def identity(xp: ArrayModule, x: Array) -> Array:
     """x itself, as a value of its own."""
     return x
 
@@ -84,7 +87,7 @@ def identity(xp: Any, x: Any) -> Any:
     views=True,
     traits=[Trait.STOPS_GRADIENT],
 )
-def stop_gradient(xp: Any, x: Any) -> Any:
+def stop_gradient(xp: ArrayModule, x: Array) -> Array:
     """x itself, as a constant: no gradient passes through it."""
     return x
 
@@ -97,12 +100,12 @@ def stop_gradient(xp: Any, x: Any) -> Any:
     tf=(function("raw_ops.no_gradient", "input", Conversion.IGNORED("T", None)),),
     views=True,
 )
-def no_gradient(xp: Any, x: Any) -> Any:
+def no_gradient(xp: ArrayModule, x: Array) -> Array:
     """x itself, declared non-differentiable: the gradient through it is None."""
     return x
 
 
-def _batch_first(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
+def _batch_first(record: Op, args: Sequence[Operand], batched: Sequence[bool], attrs: Attrs) -> Operand:
     return record(*batch_all(args, batched))
 
 
@@ -120,7 +123,7 @@ def _batch_first(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
     traits=[Trait.EDGES],
     reach=Reach.ELEMENTS,
 )
-def zeros_edge(xp: Any, *xs: Any) -> Any:
+def zeros_edge(xp: ArrayModule, *xs: Array) -> Array:
     """The first array itself, connected to the others: their gradients are zeros and not None, at every order."""
     return xs[0]
 
@@ -136,7 +139,7 @@ def zeros_edge(xp: Any, *xs: Any) -> Any:
     traits=[Trait.EDGES],
     reach=Reach.ELEMENTS,
 )
-def dependency(xp: Any, *xs: Any) -> Any:
+def dependency(xp: ArrayModule, *xs: Array) -> Array:
     """The first array itself; its gradient is connected to the others."""
     return xs[0]
 
@@ -175,7 +178,7 @@ def _bitcast_spec(x: Spec, *, dtype: DType) -> Spec:
     tf=(function("bitcast", Conversion.TENSOR("input"), Conversion.DTYPE("type", to="dtype")),),
     views=True,
 )
-def bitcast(xp: Any, x: Any, *, dtype: DType) -> Any:
+def bitcast(xp: ArrayModule, x: Array, *, dtype: DType) -> Array:
     """The bits of x as elements of another dtype; elements of another size add a last axis, or join along it."""
     flat = xp.ascontiguousarray(x).reshape(-1).view(dtype)
     return flat.reshape(_bitcast_spec(Spec.of(tuple(x.shape), x.dtype), dtype=dtype).shape)

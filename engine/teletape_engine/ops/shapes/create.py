@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from teletape_engine.catalogue.attributes import Axis
+from teletape_engine.arrays import Array, ArrayModule
+from teletape_engine.catalogue.attributes import Attrs, Axis
 from teletape_engine.catalogue.define import check_dtypes, op, sample
 from teletape_engine.catalogue.elementwise import batch_elementwise
 from teletape_engine.catalogue.families import batch_all
 from teletape_engine.catalogue.namespace import ops
-from teletape_engine.catalogue.op import Reach, Sample, Trait
+from teletape_engine.catalogue.op import Op, Reach, Sample, Trait
+from teletape_engine.catalogue.operand import Operand
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE
 from teletape_engine.catalogue.signature import Conversion, by_hand, function
 from teletape_engine.errors import InvalidArgumentError
@@ -43,7 +46,7 @@ def _fill_spec(value: Spec, *, shape: Shape, dtype: DType | None) -> Spec:
     return Spec.of(shape, dtype or value.dtype)
 
 
-def _batch_fill(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
+def _batch_fill(record: Op, args: Sequence[Operand], batched: Sequence[bool], attrs: Attrs) -> Operand:
     (value,), shape, dtype = args, attrs["shape"], attrs["dtype"]
     n = value.shape[0]
     rows = ops.reshape(value, shape=(n, *(1,) * len(shape)))
@@ -64,7 +67,7 @@ def _batch_fill(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
     ),
     reach=Reach.MOVES,
 )
-def fill(xp: Any, value: Any, *, shape: Shape, dtype: DType | None = None) -> Any:
+def fill(xp: ArrayModule, value: Any, *, shape: Shape, dtype: DType | None = None) -> Array:
     """An array of `shape` with `value`, a scalar, everywhere; of `dtype`, or else of the value's."""
     return xp.broadcast_to(value, shape).astype(dtype or value.dtype, order="C")
 
@@ -77,7 +80,7 @@ def fill(xp: Any, value: Any, *, shape: Shape, dtype: DType | None = None) -> An
     tf=(by_hand("zeros_like", "with another dtype it is a fill"),),
     traits=[Trait.SHAPE_ONLY],
 )
-def zeros_like(xp: Any, x: Any) -> Any:
+def zeros_like(xp: ArrayModule, x: Array) -> Array:
     """Zeros of x's shape and dtype."""
     return xp.zeros_like(x) if x.dtype != STRING else xp.full(x.shape, b"", STRING)
 
@@ -90,7 +93,7 @@ def zeros_like(xp: Any, x: Any) -> Any:
     tf=(by_hand("ones_like", "with another dtype it is a fill"),),
     traits=[Trait.SHAPE_ONLY],
 )
-def ones_like(xp: Any, x: Any) -> Any:
+def ones_like(xp: ArrayModule, x: Array) -> Array:
     """Ones of x's shape and dtype."""
     return xp.ones_like(x)
 
@@ -143,7 +146,9 @@ def _range_spec(*, start: Number, limit: Number, delta: Number, dtype: DType | N
     workspace=lambda **attrs: 2 * 8 * _range_spec(**attrs).size,
     name="range",
 )
-def range_(xp: Any, *, start: Number = 0, limit: Number, delta: Number = 1, dtype: DType | None = None) -> Any:
+def range_(
+    xp: ArrayModule, *, start: Number = 0, limit: Number, delta: Number = 1, dtype: DType | None = None
+) -> Array:
     """start, start + delta, … below (above, if delta < 0) limit: int32 if all three are integers, else float32.
 
     The numbers are attributes, since the shape of the result depends on them.
@@ -170,12 +175,12 @@ def _linspace_spec(start: Spec, stop: Spec, *, num: int, axis: int) -> Spec:
     return start.with_shape(_linspace_shape(start, num, axis))
 
 
-def _share_of_stop(y: Any, num: int, axis: int) -> Any:
+def _share_of_stop(y: Operand, num: int, axis: int) -> Operand:
     """0 to 1 along `axis`, in the shape of y: the weight of `stop` in each element."""
     return ops.cumsum(ones_like(y), axis=axis, exclusive=True) / max(num - 1, 1)
 
 
-def _batch_linspace(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
+def _batch_linspace(record: Op, args: Sequence[Operand], batched: Sequence[bool], attrs: Attrs) -> Operand:
     args = batch_all(args, batched)
     return record(*args, num=attrs["num"], axis=axis_in(attrs["axis"], len(args[0].shape)) + 1)
 
@@ -205,7 +210,7 @@ def _batch_linspace(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
     like=(0, 0),
     traits=[Trait.SELECTS],
 )
-def linspace(xp: Any, start: Any, stop: Any, *, num: int, axis: Axis = 0) -> Any:
+def linspace(xp: ArrayModule, start: Array, stop: Array, *, num: int, axis: Axis = 0) -> Array:
     """`num` numbers from start to stop, both included, along a new `axis`. start, stop: arrays of one shape.
 
     With num = 1: start.
@@ -246,7 +251,9 @@ def _eye_spec(*, num_rows: int, num_columns: int | None, batch_shape: Shape, dty
         ),
     ),
 )
-def eye(xp: Any, *, num_rows: int, num_columns: int | None = None, batch_shape: Shape = (), dtype: DType = _F32) -> Any:
+def eye(
+    xp: ArrayModule, *, num_rows: int, num_columns: int | None = None, batch_shape: Shape = (), dtype: DType = _F32
+) -> Array:
     """Ones on the diagonal, zeros elsewhere: [*batch_shape, num_rows, num_columns or num_rows]."""
     if not batch_shape:
         return xp.eye(num_rows, num_columns, dtype=dtype)
@@ -267,7 +274,7 @@ def _one_hot_spec(indices: Spec, *, depth: int, on_value: Number, off_value: Num
     return Spec.of((*indices.shape[:at], depth, *indices.shape[at:]), dtype)
 
 
-def _batch_one_hot(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
+def _batch_one_hot(record: Op, args: Sequence[Operand], batched: Sequence[bool], attrs: Attrs) -> Operand:
     (indices,) = args
     return record(indices, **{**attrs, "axis": axis_in(attrs["axis"], len(indices.shape)) + 1})
 
@@ -287,15 +294,15 @@ def _batch_one_hot(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
     tf=(by_hand("one_hot", "the dtypes of on_value and off_value decide the result's"),),
 )
 def one_hot(
-    xp: Any,
-    indices: Any,
+    xp: ArrayModule,
+    indices: Array,
     *,
     depth: int,
     on_value: Number = 1,
     off_value: Number = 0,
     axis: Axis = -1,
     dtype: DType = _F32,
-) -> Any:
+) -> Array:
     """on_value at each index along a new axis of length depth, off_value elsewhere and for an index outside."""
     at = axis_in(axis, len(indices.shape) + 1)
     if not indices.size:

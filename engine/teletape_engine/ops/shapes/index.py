@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
+from teletape_engine.arrays import Array, ArrayModule
 from teletape_engine.arrays.scatter import add_rows, check_ids, check_indices
-from teletape_engine.catalogue.attributes import Axis, Slices
+from teletape_engine.catalogue.attributes import Attrs, Axis, Slices
 from teletape_engine.catalogue.define import on_gpu, op, sample
 from teletape_engine.catalogue.families import batch_all, linear
 from teletape_engine.catalogue.namespace import ops
-from teletape_engine.catalogue.op import Reach, Trait
+from teletape_engine.catalogue.op import Op, Reach, Trait
+from teletape_engine.catalogue.operand import Operand
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE
 from teletape_engine.catalogue.signature import Conversion, by_hand, function
 from teletape_engine.catalogue.slices import SparseGradient
@@ -89,7 +92,7 @@ _INDICES: tuple[tuple[Shape, Slices], ...] = (
     traits=[Trait.SELECTS],
     reach=Reach.MOVES,
 )
-def strided_slice(xp: Any, x: Any, *, index: Slices) -> Any:
+def strided_slice(xp: ArrayModule, x: Array, *, index: Slices) -> Array:
     """x[index], as Python indexes.
 
     `index` lists integers, [start, stop, step] triples (each or null), "..." at most once, and null for a new axis.
@@ -106,7 +109,7 @@ def _slice_grad_spec(ct: Spec, *, index: Slices, shape: Shape) -> Spec:
     return ct.with_shape(shape)
 
 
-def _batch_slice_grad(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
+def _batch_slice_grad(record: Op, args: Sequence[Operand], batched: Sequence[bool], attrs: Attrs) -> Operand:
     (ct,) = args
     return record(ct, index=_after_batch(attrs["index"]), shape=(ct.shape[0], *attrs["shape"]))
 
@@ -118,7 +121,7 @@ def _batch_slice_grad(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
     samples=[sample(sliced(shape, index), index=index, shape=shape) for shape, index in _INDICES],
     reach=Reach.MOVES,
 )
-def strided_slice_grad(xp: Any, x: Any, *, index: Slices, shape: Shape) -> Any:
+def strided_slice_grad(xp: ArrayModule, x: Array, *, index: Slices, shape: Shape) -> Array:
     """Zeros of `shape` with x at `index`: the transpose of strided_slice."""
     out = xp.zeros(shape, x.dtype)
     out[_key(index)] = x
@@ -161,7 +164,9 @@ def _gather_spec(params: Spec, indices: Spec, *, axis: int, batch_dims: int) -> 
     return params.with_shape((*params.shape[:at], *indices.shape[batch:], *params.shape[at + 1 :]))
 
 
-def _gather_vjp(ct: Any, indices: Any, params_spec: Spec, indices_spec: Spec, axis: int, batch_dims: int) -> Any:
+def _gather_vjp(
+    ct: Operand, indices: Operand, params_spec: Spec, indices_spec: Spec, axis: int, batch_dims: int
+) -> Operand | SparseGradient:
     if indices_spec.dtype not in INDEX:
         indices = ops.cast(indices, dtype=DTYPES["int32"])
     if axis == 0 and batch_dims == 0:
@@ -171,7 +176,7 @@ def _gather_vjp(ct: Any, indices: Any, params_spec: Spec, indices_spec: Spec, ax
     return unsorted_segment_sum(ct, indices, num_segments=params_spec.shape[at], axis=at, batch_dims=batch)
 
 
-def _batch_pair(record: Any, args: Any, batched: Any, attrs: Any, *, ndim: int) -> Any:
+def _batch_pair(record: Op, args: Sequence[Operand], batched: Sequence[bool], attrs: Attrs, *, ndim: int) -> Operand:
     """The batch rule of gather and its transpose: one more axis before `axis`, a batch dimension if both have it.
 
     `ndim` is the rank, without the batch, from which a negative axis counts.
@@ -184,7 +189,7 @@ def _batch_pair(record: Any, args: Any, batched: Any, attrs: Any, *, ndim: int) 
     return record(*batch_all(args, batched), **{**attrs, "axis": axis + 1, "batch_dims": batch_dims + 1})
 
 
-def _batch_gather(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
+def _batch_gather(record: Op, args: Sequence[Operand], batched: Sequence[bool], attrs: Attrs) -> Operand:
     return _batch_pair(record, args, batched, attrs, ndim=len(args[0].shape) - batched[0])
 
 
@@ -227,7 +232,7 @@ def _batch_gather(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
     reach=Reach.MOVES,
 )
 @on_gpu(waits="a check of the indices, unless the host knows their bounds")
-def gather(xp: Any, params: Any, indices: Any, *, axis: Axis = 0, batch_dims: int = 0) -> Any:
+def gather(xp: ArrayModule, params: Array, indices: Array, *, axis: Axis = 0, batch_dims: int = 0) -> Array:
     """The entries of `params` along `axis` at `indices`: [*params[:axis], *indices[batch_dims:], *params[axis + 1:]].
 
     The first `batch_dims` axes of both are the same. With axis 0 the gradient of params is sparse, as in TensorFlow.
@@ -251,7 +256,7 @@ def gather(xp: Any, params: Any, indices: Any, *, axis: Axis = 0, batch_dims: in
     return xp.transpose(out, _swap(batch, len(picked), len(between), len(after)))
 
 
-def _row_numbers(xp: Any, indices: Any, batch: int, length: int) -> Any:
+def _row_numbers(xp: ArrayModule, indices: Array, batch: int, length: int) -> Array:
     """Indices into axis `batch` as flat indices into rows of all batches together."""
     count = math.prod(indices.shape[:batch])
     return (indices.reshape((count, -1 if count else 0)) + xp.arange(count)[:, None] * length).reshape(-1)
@@ -286,7 +291,9 @@ def _segment_spec(data: Spec, segment_ids: Spec, *, num_segments: int, axis: int
     return data.with_shape((*data.shape[:axis], num_segments, *data.shape[axis + len(picked) :]))
 
 
-def _segment_vjp(ct: Any, segment_ids: Any, data_spec: Spec, segment_ids_spec: Spec, axis: int, batch_dims: int) -> Any:
+def _segment_vjp(
+    ct: Operand, segment_ids: Operand, data_spec: Spec, segment_ids_spec: Spec, axis: int, batch_dims: int
+) -> Operand:
     # An entry with a negative id is not in the sum: its gradient is zero.
     valid = segment_ids >= 0
     ids = where(valid, segment_ids, 0)
@@ -298,7 +305,7 @@ def _segment_vjp(ct: Any, segment_ids: Any, data_spec: Spec, segment_ids_spec: S
     return where(reshape(valid, shape=shape), gathered, 0.0)
 
 
-def _batch_segment(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
+def _batch_segment(record: Op, args: Sequence[Operand], batched: Sequence[bool], attrs: Attrs) -> Operand:
     # Ids whose axes are all batch dimensions have none in the data: `axis` may then be one after the last of the data.
     return _batch_pair(record, args, batched, attrs, ndim=len(args[0].shape) - batched[0] + 1)
 
@@ -331,8 +338,8 @@ def _batch_segment(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
 )
 @on_gpu(waits="a check of the ids, unless the host knows their bounds")
 def unsorted_segment_sum(
-    xp: Any, data: Any, segment_ids: Any, *, num_segments: int, axis: Axis = 0, batch_dims: int = 0
-) -> Any:
+    xp: ArrayModule, data: Array, segment_ids: Array, *, num_segments: int, axis: Axis = 0, batch_dims: int = 0
+) -> Array:
     """Sums the entries of `data` that share an id: the transpose of gather. It makes sparse gradients dense.
 
     data: [*lead, *segment_ids.shape, *rest] with the ids' axes from `axis` on (0 in TensorFlow); the result has

@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from teletape_engine.arrays import Array, ArrayModule
 from teletape_engine.arrays.scatter import add_rows, change_rows, check_inside, flat_indices
 from teletape_engine.catalogue.define import on_gpu, op, sample
 from teletape_engine.catalogue.families import batch_all, batch_loop, composite
 from teletape_engine.catalogue.namespace import ops
-from teletape_engine.catalogue.op import Reach, Trait
+from teletape_engine.catalogue.op import Reach, Sample, Trait
+from teletape_engine.catalogue.operand import Operand
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE
 from teletape_engine.catalogue.signature import by_hand
 from teletape_engine.catalogue.slices import SparseGradient
@@ -77,7 +79,9 @@ def _whole_indices(indices: Any, batch_dims: int) -> Any:
     return ops.concat(*[ops.cumsum(ones, axis=axis, exclusive=True) for axis in range(batch_dims)], indices, axis=-1)
 
 
-def _gather_vjp(ct: Any, indices: Any, params_spec: Spec, indices_spec: Spec, batch_dims: int) -> Any:
+def _gather_vjp(
+    ct: Operand, indices: Operand, params_spec: Spec, indices_spec: Spec, batch_dims: int
+) -> Operand | SparseGradient:
     if indices_spec.dtype not in INDEX:
         indices = ops.cast(indices, dtype=DTYPES["int32"])
     if batch_dims:
@@ -110,7 +114,7 @@ def _gather_vjp(ct: Any, indices: Any, params_spec: Spec, indices_spec: Spec, ba
     reach=Reach.MOVES,
 )
 @on_gpu(waits="a check of the indices, unless the host knows their bounds")
-def gather_nd(xp: Any, params: Any, indices: Any, *, batch_dims: int = 0) -> Any:
+def gather_nd(xp: ArrayModule, params: Array, indices: Array, *, batch_dims: int = 0) -> Array:
     """The entries of params at `indices` [..., depth] along its first axes: [*indices[:-1], *params[depth:]].
 
     The first `batch_dims` axes of both are the same, and the indices are into the axes after them. With indices [n, 1]
@@ -167,7 +171,7 @@ def _scatter_spec(indices: Spec, updates: Spec, *, shape: Shape) -> Spec:
     reach=Reach.SUMS,
 )
 @on_gpu(waits="a check of the indices, unless the host knows their bounds")
-def scatter_nd(xp: Any, indices: Any, updates: Any, *, shape: Shape) -> Any:
+def scatter_nd(xp: ArrayModule, indices: Array, updates: Array, *, shape: Shape) -> Array:
     """Zeros of `shape` with `updates` added at `indices` [..., depth]: the transpose of gather_nd.
 
     Of truth values: whether an update at an index is true. Of strings: those at an index, joined.
@@ -226,12 +230,12 @@ def _put_spec(tensor: Spec, indices: Spec, updates: Spec) -> Spec:
     down="the indices, to find equal ones",
     up="the order in which rows change",
 )
-def tensor_scatter_nd_update(xp: Any, tensor: Any, indices: Any, updates: Any) -> Any:
+def tensor_scatter_nd_update(xp: ArrayModule, tensor: Array, indices: Array, updates: Array) -> Array:
     """`tensor` with `updates` at `indices` [..., depth] instead; if an index occurs twice, the last update."""
     return _changed(xp, tensor, indices, updates, "update")
 
 
-def _put_samples() -> list[Any]:
+def _put_samples() -> list[Sample]:
     return [sample((3,), np.array([[1], [1]]), (2,)), sample((2, 3), np.array([[1]], np.int32), (1, 3))]
 
 
@@ -242,7 +246,7 @@ def _put_samples() -> list[Any]:
     like=(0, 1, 0),
     integers=("indices",),
 )
-def tensor_scatter_nd_add(tensor: Any, indices: Any, updates: Any) -> Any:
+def tensor_scatter_nd_add(tensor: Operand, indices: Operand, updates: Operand) -> Operand:
     """`tensor` with `updates` added at `indices` [..., depth]; an index that occurs twice counts twice."""
     return tensor + scatter_nd(indices, updates, shape=tensor.shape)
 
@@ -254,7 +258,7 @@ def tensor_scatter_nd_add(tensor: Any, indices: Any, updates: Any) -> Any:
     like=(0, 1, 0),
     integers=("indices",),
 )
-def tensor_scatter_nd_sub(tensor: Any, indices: Any, updates: Any) -> Any:
+def tensor_scatter_nd_sub(tensor: Operand, indices: Operand, updates: Operand) -> Operand:
     """`tensor` with `updates` subtracted at `indices` [..., depth]; an index that occurs twice counts twice."""
     return tensor - scatter_nd(indices, updates, shape=tensor.shape)
 
@@ -269,29 +273,29 @@ def _extreme_spec(tensor: Spec, indices: Spec, updates: Spec) -> Spec:
     return _put_spec(tensor, indices, updates)
 
 
-def _shares(tensor: Any, indices: Any, updates: Any, y: Any) -> tuple[Any, Any, Any]:
+def _shares(tensor: Operand, indices: Operand, updates: Operand, y: Operand) -> tuple[Operand, Operand, Operand]:
     """1 where the tensor is the extreme, 1 where an update is, and how many of them there are for each element."""
     own = ops.cast(ops.equal(tensor, y), dtype=tensor.dtype)
     put = ops.cast(ops.equal(updates, gather_nd(y, indices)), dtype=tensor.dtype)
     return own, put, own + scatter_nd(indices, put, shape=tensor.shape)
 
 
-def _extreme_vjp_tensor(ct: Any, tensor: Any, indices: Any, updates: Any, y: Any) -> Any:
+def _extreme_vjp_tensor(ct: Operand, tensor: Operand, indices: Operand, updates: Operand, y: Operand) -> Operand:
     own, _, count = _shares(tensor, indices, updates, y)
     return ct * own / count
 
 
-def _extreme_vjp_updates(ct: Any, tensor: Any, indices: Any, updates: Any, y: Any) -> Any:
+def _extreme_vjp_updates(ct: Operand, tensor: Operand, indices: Operand, updates: Operand, y: Operand) -> Operand:
     _, put, count = _shares(tensor, indices, updates, y)
     return gather_nd(ct / count, indices) * put
 
 
-def _extreme_jvp_updates(t: Any, tensor: Any, indices: Any, updates: Any, y: Any) -> Any:
+def _extreme_jvp_updates(t: Operand, tensor: Operand, indices: Operand, updates: Operand, y: Operand) -> Operand:
     _, put, count = _shares(tensor, indices, updates, y)
     return scatter_nd(indices, t * put, shape=tensor.shape) / count
 
 
-def _extreme_samples() -> list[Any]:
+def _extreme_samples() -> list[Sample]:
     return [
         sample((3,), np.array([[1], [2], [1]]), (3,), seed=2),
         sample((2, 3), np.array([[1]], np.int32), (1, 3)),
@@ -299,7 +303,7 @@ def _extreme_samples() -> list[Any]:
     ]
 
 
-def _changed(xp: Any, tensor: Any, indices: Any, updates: Any, how: str) -> Any:
+def _changed(xp: ArrayModule, tensor: Array, indices: Array, updates: Array, how: str) -> Array:
     depth = indices.shape[-1]
     ids = flat_indices(xp, indices, tensor.shape)
     out = tensor.copy()
@@ -328,7 +332,7 @@ def _changed(xp: Any, tensor: Any, indices: Any, updates: Any, how: str) -> Any:
     down="the indices, to find equal ones",
     up="the order in which rows change",
 )
-def tensor_scatter_nd_max(xp: Any, tensor: Any, indices: Any, updates: Any) -> Any:
+def tensor_scatter_nd_max(xp: ArrayModule, tensor: Array, indices: Array, updates: Array) -> Array:
     """`tensor` with the larger of its elements and `updates` at `indices` [..., depth]; equal ones share the gradient.
 
     Errors as scatter_nd.
@@ -355,6 +359,6 @@ def tensor_scatter_nd_max(xp: Any, tensor: Any, indices: Any, updates: Any) -> A
     down="the indices, to find equal ones",
     up="the order in which rows change",
 )
-def tensor_scatter_nd_min(xp: Any, tensor: Any, indices: Any, updates: Any) -> Any:
+def tensor_scatter_nd_min(xp: ArrayModule, tensor: Array, indices: Array, updates: Array) -> Array:
     """`tensor` with the smaller of its elements and `updates` at `indices` [..., depth]; otherwise as the maximum."""
     return _changed(xp, tensor, indices, updates, "min")

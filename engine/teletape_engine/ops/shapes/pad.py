@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from teletape_engine.arrays import Array, ArrayModule
 from teletape_engine.catalogue.attributes import Pairs, Slices
 from teletape_engine.catalogue.define import op, sample
 from teletape_engine.catalogue.families import composite
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import Reach, Trait
+from teletape_engine.catalogue.operand import Operand
 from teletape_engine.catalogue.signature import by_hand
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.shapes.index import strided_slice
@@ -50,7 +50,7 @@ def _inside(x_spec: Spec, paddings: Pairs) -> Slices:
     traits=[Trait.SELECTS],
     reach=Reach.MOVES,
 )
-def pad(xp: Any, x: Any, *, paddings: Pairs, constant_value: Number = 0) -> Any:
+def pad(xp: ArrayModule, x: Array, *, paddings: Pairs, constant_value: Number = 0) -> Array:
     """x with `constant_value` around it: paddings[i] elements before and after along axis i."""
     out = xp.full([n + sum(both) for n, both in zip(x.shape, paddings, strict=True)], constant_value, x.dtype)
     out[tuple(slice(before, before + n) for n, (before, _) in zip(x.shape, paddings, strict=True))] = x
@@ -63,7 +63,7 @@ def pad(xp: Any, x: Any, *, paddings: Pairs, constant_value: Number = 0) -> Any:
         sample((3, 2), paddings=((3, 1), (0, 2)), mode="SYMMETRIC"),
     ],
 )
-def mirror_pad(x: Any, *, paddings: Pairs, mode: str) -> Any:
+def mirror_pad(x: Operand, *, paddings: Pairs, mode: str) -> Operand:
     """x with its mirror image around it; REFLECT leaves out the outermost element, SYMMETRIC repeats it."""
     _check_paddings(x.shape, paddings)
     if mode not in ("REFLECT", "SYMMETRIC"):

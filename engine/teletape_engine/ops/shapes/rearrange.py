@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
+from teletape_engine.arrays import Array, ArrayModule
 from teletape_engine.arrays.checks import within
 from teletape_engine.arrays.scatter import check_indices
-from teletape_engine.catalogue.attributes import Axis, Ints
+from teletape_engine.catalogue.attributes import Attrs, Axis, Ints
 from teletape_engine.catalogue.define import check_dtypes, on_gpu, op, sample
 from teletape_engine.catalogue.families import batch_loop, composite, linear
 from teletape_engine.catalogue.namespace import ops
-from teletape_engine.catalogue.op import Reach, Sample
+from teletape_engine.catalogue.op import Op, Reach, Sample
+from teletape_engine.catalogue.operand import Operand
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE, NOT_REGISTERED
 from teletape_engine.catalogue.signature import Conversion, by_hand, function
 from teletape_engine.errors import InvalidArgumentError
@@ -27,7 +29,7 @@ from teletape_engine.spec import INDEX, Shape, Spec, axis_in, shape_text
     samples=[sample((2, 3), axis=(1,)), sample((2, 3, 2), axis=(0, -1)), sample((2,), axis=()), sample((), axis=())],
     tf=(function("reverse", "tensor", Conversion.INTS("axis")),),
 )
-def reverse(x: Any, *, axis: Ints) -> Any:
+def reverse(x: Operand, *, axis: Ints) -> Operand:
     """x with the elements along each of the axes in the opposite order."""
     n = len(x.shape)
     axes = [axis_in(number, n) for number in axis]
@@ -48,7 +50,7 @@ def _roll_spec(x: Spec, *, shift: Ints, axis: Ints) -> Spec:
     return x
 
 
-def _batch_roll(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
+def _batch_roll(record: Op, args: Sequence[Operand], batched: Sequence[bool], attrs: Attrs) -> Operand:
     (x,) = args
     moved = tuple(axis_in(number, len(x.shape) - 1) + 1 for number in attrs["axis"])
     return record(x, shift=attrs["shift"], axis=moved)
@@ -68,7 +70,7 @@ def _batch_roll(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
     workspace=lambda x, **_: x.nbytes,
     reach=Reach.MOVES,
 )
-def roll(xp: Any, x: Any, *, shift: Ints, axis: Ints) -> Any:
+def roll(xp: ArrayModule, x: Array, *, shift: Ints, axis: Ints) -> Array:
     """x with its elements moved by `shift[i]` places along `axis[i]`; what leaves at one end enters at the other."""
     return xp.roll(x, shift, axis)
 
@@ -77,7 +79,7 @@ def roll(xp: Any, x: Any, *, shift: Ints, axis: Ints) -> Any:
     samples=[sample((2, 3), times=2, axis=1), sample((2, 2), times=3, axis=0), sample((2,), times=0, axis=-1)],
     tf=(by_hand("repeat", "a count for each element gives a shape that depends on the counts"),),
 )
-def repeat(x: Any, *, times: int, axis: Axis) -> Any:
+def repeat(x: Operand, *, times: int, axis: Axis) -> Operand:
     """x with each entry along `axis` repeated `times` times, next to each other."""
     if times < 0:
         raise InvalidArgumentError(f"repeats must be non-negative, found {times}")
@@ -107,7 +109,7 @@ def _permutation_spec(x: Spec) -> Spec:
     workspace=lambda x: 8 * x.size,
 )
 @on_gpu(waits="whether it is a permutation")
-def invert_permutation(xp: Any, x: Any) -> Any:
+def invert_permutation(xp: ArrayModule, x: Array) -> Array:
     """The permutation y with y[x[i]] = i, of the numbers 0 to n - 1.
 
     Raises:
@@ -136,7 +138,7 @@ def _sequence_spec(x: Spec, seq_lengths: Spec, *, seq_axis: int, batch_axis: int
     return x
 
 
-def _batch_sequence(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
+def _batch_sequence(record: Op, args: Sequence[Operand], batched: Sequence[bool], attrs: Attrs) -> Operand:
     if batched[1]:
         return batch_loop(record, args, batched, attrs)
     return record(*args, seq_axis=attrs["seq_axis"] + 1, batch_axis=attrs["batch_axis"] + 1)
@@ -176,7 +178,7 @@ def _batch_sequence(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
     reach=Reach.MOVES,
 )
 @on_gpu(waits="a check of the lengths, unless the host knows their bounds")
-def reverse_sequence(xp: Any, x: Any, seq_lengths: Any, *, seq_axis: int, batch_axis: int = 0) -> Any:
+def reverse_sequence(xp: ArrayModule, x: Array, seq_lengths: Array, *, seq_axis: int, batch_axis: int = 0) -> Array:
     """x with the first `seq_lengths[i]` elements along `seq_axis` in the opposite order, at each i of `batch_axis`.
 
     Raises:
@@ -217,7 +219,7 @@ def _unravel_spec(x: Spec, *, dims: Shape) -> Spec:
     workspace=lambda x, dims: 3 * 8 * x.size * (1 + len(dims)),
 )
 @on_gpu(waits="a check of the indices, unless the host knows their bounds")
-def unravel_index(xp: Any, x: Any, *, dims: Shape) -> Any:
+def unravel_index(xp: ArrayModule, x: Array, *, dims: Shape) -> Array:
     """The coordinates [len(dims), *x.shape] of row-major positions x in an array of shape `dims`.
 
     Raises:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
 
-from teletape_engine.catalogue.attributes import Axes, Axis, Ints, Slices
+from teletape_engine.arrays import Array, ArrayModule
+from teletape_engine.catalogue.attributes import Attrs, Axes, Axis, Ints, Slices
 from teletape_engine.catalogue.define import check_dtype, op, sample
 from teletape_engine.catalogue.elementwise import sum_to
 from teletape_engine.catalogue.families import batch_all, linear
 from teletape_engine.catalogue.namespace import ops
-from teletape_engine.catalogue.op import Reach, Trait
+from teletape_engine.catalogue.op import Op, Reach, Trait
+from teletape_engine.catalogue.operand import Operand
 from teletape_engine.catalogue.signature import Conversion, by_hand, function
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.spec import Shape, Spec, axis_in, broadcast, shape_text
@@ -47,7 +49,7 @@ def resolve(shape: Ints, own: Shape) -> Shape:
     return tuple(size // product if n == -1 else n for n in shape)
 
 
-def _batch_reshape(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
+def _batch_reshape(record: Op, args: Sequence[Operand], batched: Sequence[bool], attrs: Attrs) -> Operand:
     (x,) = args
     return record(x, shape=(x.shape[0], *resolve(attrs["shape"], tuple(x.shape[1:]))))
 
@@ -67,7 +69,7 @@ def _batch_reshape(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
     views=True,
     reach=Reach.MOVES,
 )
-def reshape(xp: Any, x: Any, *, shape: Ints) -> Any:
+def reshape(xp: ArrayModule, x: Array, *, shape: Ints) -> Array:
     """The same elements, in row-major order, in another shape; one length may be -1: it follows from the others."""
     return x.reshape(shape if x.size else resolve(shape, x.shape))
 
@@ -79,7 +81,7 @@ def _expand_dims_spec(x: Spec, *, axis: int) -> Spec:
     return x.with_shape((*x.shape[:at], 1, *x.shape[at:]))
 
 
-def _batch_expand_dims(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
+def _batch_expand_dims(record: Op, args: Sequence[Operand], batched: Sequence[bool], attrs: Attrs) -> Operand:
     (x,) = args
     return record(x, axis=attrs["axis"] % len(x.shape) + 1)
 
@@ -93,7 +95,7 @@ def _batch_expand_dims(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
     views=True,
     reach=Reach.MOVES,
 )
-def expand_dims(xp: Any, x: Any, *, axis: Axis) -> Any:
+def expand_dims(xp: ArrayModule, x: Array, *, axis: Axis) -> Array:
     """x with a new axis of length 1 at `axis` of the result."""
     return xp.expand_dims(x, axis)
 
@@ -119,7 +121,7 @@ def _squeeze_spec(x: Spec, *, axis: int | tuple[int, ...] | None) -> Spec:
     return x.with_shape(tuple(n for i, n in enumerate(x.shape) if i not in gone))
 
 
-def _batch_squeeze(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
+def _batch_squeeze(record: Op, args: Sequence[Operand], batched: Sequence[bool], attrs: Attrs) -> Operand:
     (x,) = args
     gone = _squeezed(tuple(x.shape[1:]), attrs["axis"])
     return record(x, axis=tuple(axis + 1 for axis in gone)) if gone else x
@@ -140,7 +142,7 @@ def _batch_squeeze(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
     views=True,
     reach=Reach.MOVES,
 )
-def squeeze(xp: Any, x: Any, *, axis: Axes = None) -> Any:
+def squeeze(xp: ArrayModule, x: Array, *, axis: Axes = None) -> Array:
     """x without the axes of `axis`, which must have length 1; without every such axis if none is named."""
     return xp.squeeze(x, axis=_squeezed(x.shape, axis))
 
@@ -163,12 +165,12 @@ def _order(perm: Ints | None, ndim: int) -> Ints:
     return order
 
 
-def _transpose_vjp(ct: Any, x_spec: Spec, perm: Ints | None) -> Any:
+def _transpose_vjp(ct: Operand, x_spec: Spec, perm: Ints | None) -> Operand:
     order = _order(perm, x_spec.ndim)
     return transpose(ct, perm=tuple(order.index(axis) for axis in range(x_spec.ndim)))
 
 
-def _batch_transpose(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
+def _batch_transpose(record: Op, args: Sequence[Operand], batched: Sequence[bool], attrs: Attrs) -> Operand:
     (x,) = args
     return record(x, perm=(0, *(axis + 1 for axis in _order(attrs["perm"], len(x.shape) - 1))))
 
@@ -182,7 +184,7 @@ def _batch_transpose(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
     views=True,
     reach=Reach.MOVES,
 )
-def transpose(xp: Any, x: Any, *, perm: Ints | None = None) -> Any:
+def transpose(xp: ArrayModule, x: Array, *, perm: Ints | None = None) -> Array:
     """Reorders the axes: axis i of the result is axis `perm[i]` of x. Without `perm` the order is reversed."""
     return xp.transpose(x, _order(perm, len(x.shape)))
 
@@ -198,7 +200,7 @@ def _broadcast_to_spec(x: Spec, *, shape: Shape) -> Spec:
     return x.with_shape(shape)
 
 
-def _batch_broadcast_to(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
+def _batch_broadcast_to(record: Op, args: Sequence[Operand], batched: Sequence[bool], attrs: Attrs) -> Operand:
     (x,), shape = args, attrs["shape"]
     n, *rest = x.shape
     return record(reshape(x, shape=(n, *(1,) * (len(shape) - len(rest)), *rest)), shape=(n, *shape))
@@ -218,7 +220,7 @@ def _batch_broadcast_to(record: Any, args: Any, batched: Any, attrs: Any) -> Any
     views=True,
     reach=Reach.MOVES,
 )
-def broadcast_to(xp: Any, x: Any, *, shape: Shape) -> Any:
+def broadcast_to(xp: ArrayModule, x: Array, *, shape: Shape) -> Array:
     """x repeated along new leading axes and along its axes of length 1."""
     return xp.broadcast_to(x, shape)
 
@@ -234,7 +236,7 @@ def _tile_spec(x: Spec, *, multiples: Ints) -> Spec:
     return x.with_shape(tuple(n * times for n, times in zip(x.shape, multiples, strict=True)))
 
 
-def _tile_vjp(ct: Any, x_spec: Spec, y_spec: Spec, multiples: Ints) -> Any:
+def _tile_vjp(ct: Operand, x_spec: Spec, y_spec: Spec, multiples: Ints) -> Operand:
     if not y_spec.size:
         return broadcast_to(ops.reduce_sum(ct), shape=x_spec.shape)
     apart = tuple(part for pair in zip(multiples, x_spec.shape, strict=True) for part in pair)
@@ -254,7 +256,7 @@ def _tile_vjp(ct: Any, x_spec: Spec, y_spec: Spec, multiples: Ints) -> Any:
     tf=(function("tile", "input", Conversion.INTS("multiples")),),
     reach=Reach.MOVES,
 )
-def tile(xp: Any, x: Any, *, multiples: Ints) -> Any:
+def tile(xp: ArrayModule, x: Array, *, multiples: Ints) -> Array:
     """x repeated `multiples[i]` times along axis i."""
     return xp.tile(x, multiples)
 
@@ -287,15 +289,15 @@ def _part(xs_specs: tuple[Spec, ...], axis: int, i: int) -> Slices:
     return (*((None, None, None),) * at, (start, start + xs_specs[i].shape[at], None))
 
 
-def _cut(ct: Any, index: Slices) -> Any:
+def _cut(ct: Operand, index: Slices) -> Operand:
     return ops.strided_slice(ct, index=index)
 
 
-def _placed(t: Any, index: Slices, shape: Shape) -> Any:
+def _placed(t: Operand, index: Slices, shape: Shape) -> Operand:
     return ops.strided_slice_grad(t, index=index, shape=shape)
 
 
-def _batch_concat(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
+def _batch_concat(record: Op, args: Sequence[Operand], batched: Sequence[bool], attrs: Attrs) -> Operand:
     args = batch_all(args, batched)
     return record(*args, axis=axis_in(attrs["axis"], len(args[0].shape) - 1) + 1)
 
@@ -316,7 +318,7 @@ def _batch_concat(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
     traits=[Trait.JOINS],
     reach=Reach.MOVES,
 )
-def concat(xp: Any, *xs: Any, axis: Axis) -> Any:
+def concat(xp: ArrayModule, *xs: Array, axis: Axis) -> Array:
     """Joins arrays of one rank along `axis`; their other axes have the same lengths."""
     return xp.concatenate(xs, axis=axis)
 
@@ -341,7 +343,7 @@ def _layer(y_spec: Spec, axis: int, i: int) -> Slices:
     return (*((None, None, None),) * (axis % y_spec.ndim), i)
 
 
-def _batch_stack(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
+def _batch_stack(record: Op, args: Sequence[Operand], batched: Sequence[bool], attrs: Attrs) -> Operand:
     args = batch_all(args, batched)
     return record(*args, axis=attrs["axis"] % len(args[0].shape) + 1)
 
@@ -357,6 +359,6 @@ def _batch_stack(record: Any, args: Any, batched: Any, attrs: Any) -> Any:
     traits=[Trait.JOINS],
     reach=Reach.MOVES,
 )
-def stack(xp: Any, *xs: Any, axis: Axis = 0) -> Any:
+def stack(xp: ArrayModule, *xs: Array, axis: Axis = 0) -> Array:
     """Joins arrays of one shape along a new axis, which is `axis` of the result."""
     return xp.stack(xs, axis=axis)
