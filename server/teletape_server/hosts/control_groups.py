@@ -32,7 +32,7 @@ _FIRST: Final = 10.0  # times its weight has a key that gets all that it wants b
 _LOOKS: Final = 3  # of `balance`, the most of which count
 _MOST_CORRECTED: Final = 10.0  # times its weight that a key with too little may get, and the part of it with too much
 _AT_ONCE: Final = 1.5  # times what it was that a correction may become in one look, or the part of it
-_FADES: Final = 0.5  # the part that what a key has had before a look still counts
+_FADES: Final = 0.8  # the part that what a key has had before a look still counts
 _LARGEST: Final = 100.0  # what a control group's weight may be in both versions
 _LEAST: Final = 2  # what is written for the smallest weight, in both versions
 _REST: Final = "keys"  # the control group with those of keys that are in no group with a part of its own
@@ -163,7 +163,10 @@ class ControlGroups(Shares):
                 self._weigh(_outer(right), right.part, is_first=_outer(right) not in groups)
 
     def _correct(self, lacking: Mapping[str, Right]) -> None:
-        """Corrects the weights of keys that get less than they want, by what each has had since the last look."""
+        """Corrects the weights of keys that get less than they want, by what each has had of late.
+
+        Those of a group have the same sum as before: else a key that comes and goes would leave the others with less.
+        """
         self._had = {owner: self._had.get(owner, 0.0) * _FADES for owner in lacking}
         for owner, clock in self._clocks.values():
             if owner in lacking:
@@ -172,10 +175,15 @@ class ControlGroups(Shares):
         before, self._corrections = self._corrections, {}
         for outer in {_outer(right) for right in lacking.values()}:
             weights = {owner: right.weight for owner, right in lacking.items() if _outer(right) == outer}
-            each = sum(self._had[owner] for owner in weights) / sum(weights.values())
+            whole = sum(weights.values())
+            each = sum(self._had[owner] for owner in weights) / whole
+            corrected = {
+                owner: weight * before.get(owner, 1.0) * _within(_AT_ONCE, each * weight, self._had[owner])
+                for owner, weight in weights.items()
+            }
+            more = sum(corrected.values()) / whole
             for owner, weight in weights.items():
-                change = _within(_AT_ONCE, each * weight, self._had[owner])
-                self._corrections[owner] = _within(_MOST_CORRECTED, before.get(owner, 1.0) * change)
+                self._corrections[owner] = _within(_MOST_CORRECTED, corrected[owner] / more, weight)
 
     def _move(self, owner: str) -> None:
         before = self._places[owner]

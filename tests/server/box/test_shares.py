@@ -69,25 +69,25 @@ def test_weights_are_corrected_by_what_keys_have_had(tmp_path: Path, monkeypatch
     monkeypatch.setattr("teletape_server.hosts.control_groups.cores", lambda: 2)
     rights = Rights({"ann": 4.0, "bob": 2.0, "eve": 0.5, "@lab": 0.5}, lambda owner: "@lab" if owner == "lou" else "")
     had = dict.fromkeys(("ann", "bob", "eve", "lou"), 0.0)
-    clocks = iter([*had])
+    clocks = iter([*had, "now and then"])
 
     def clock(pid: int) -> SimpleNamespace:
         owner = next(clocks)
-        return SimpleNamespace(seconds=lambda: had[owner], begin=lambda: None)
+        return SimpleNamespace(seconds=lambda: had.get(owner, 0.0), begin=lambda: None)
 
     monkeypatch.setattr("teletape_server.hosts.control_groups.CpuClock", clock)
     shares = ControlGroups(Tree(tmp_path / "shares", "cpu.shares", 1024, is_second=False), rights)
-    for owner in had:
+    for owner in (*had, "now and then"):
         shares.enter(os.getpid() + len(shares._clocks), owner)
 
     def weight(owner: str) -> float:
         folder = "group-lab" if owner == "lou" else "keys"
         return int((tmp_path / f"shares/{folder}/key-{owner}/cpu.shares").read_text()) / 1024
 
-    for _ in range(40):
+    for look in range(120):
         kernel = {"ann": weight("ann"), "bob": weight("bob"), "eve": 2.5 * weight("eve")}
         had |= {owner: each / sum(kernel.values()) for owner, each in kernel.items()}
-        shares.balance(dict.fromkeys(had, 4))
+        shares.balance(dict.fromkeys(had, 4) | ({"now and then": 4} if look % 10 < 3 else {}))
     for owner, right in {"ann": 4 / 6.5, "bob": 2 / 6.5, "eve": 0.5 / 6.5}.items():
         assert had[owner] == pytest.approx(right, rel=0.02)
     assert weight("lou") == 1.0, "it is alone in its group"
