@@ -41,6 +41,7 @@ if BFLOAT16 is not None:
 FLOATING: Final = frozenset(DTYPES[n] for n in ("float16", "bfloat16", "float32", "float64") if n in DTYPES)
 COMPLEX: Final = frozenset((DTYPES["complex64"], DTYPES["complex128"]))
 INTEGER: Final = frozenset(d for n, d in DTYPES.items() if "int" in n)
+REAL: Final = FLOATING | INTEGER
 SIGNED: Final = frozenset(d for n, d in DTYPES.items() if n.startswith("int"))
 BOOL: Final = DTYPES["bool"]
 DIFFERENTIABLE: Final = FLOATING | COMPLEX

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
@@ -35,15 +34,16 @@ from teletape_engine.spec import (
     INTEGER,
     KERNEL_NAMES,
     PLACES,
+    REAL,
     DType,
     Number,
     Spec,
     axes_in,
+    shape_text,
     wide,
     wide_bytes,
 )
 
-REAL = FLOATING | INTEGER
 _BOOL = frozenset((BOOL,))
 
 
@@ -238,7 +238,7 @@ def reduce_all(xp: ArrayModule, x: Array, *, axis: Axes = None, keepdims: bool =
 
 
 # ------------------------------------------------------------------------------------------------------------- norms
-def _weights(x: Operand, y: Operand, x_spec: Spec, axis: Any) -> Operand:
+def _weights(x: Operand, y: Operand, x_spec: Spec, axis: Axes) -> Operand:
     """The derivatives of y = log(Σ eˣ): eˣ⁻ʸ, divided by their sum, which is 1 but for the rounding of a large y.
 
     A weight that is NaN leaves the others as they are.
@@ -269,13 +269,13 @@ def reduce_logsumexp(xp: ArrayModule, x: Array, *, axis: Axes = None, keepdims: 
     return total.reshape(reduced(x.shape, axis, keepdims)).astype(x.dtype, copy=False)
 
 
-def _norm_vjp(ct: Operand, x: Operand, y: Operand, x_spec: Spec, axis: Any) -> Operand:
+def _norm_vjp(ct: Operand, x: Operand, y: Operand, x_spec: Spec, axis: Axes) -> Operand:
     if x_spec.dtype in COMPLEX:  # the result is real, whatever its dtype
         ct = cast(real(ct), dtype=x_spec.dtype)
     return restore(ct, x_spec, axis) * (x / restore(y, x_spec, axis))
 
 
-def _norm_jvp(t: Operand, x: Operand, y: Operand, x_spec: Spec, axis: Any, keepdims: bool) -> Operand:
+def _norm_jvp(t: Operand, x: Operand, y: Operand, x_spec: Spec, axis: Axes, keepdims: bool) -> Operand:
     unit = x / restore(y, x_spec, axis)
     along = cast(real(t * conj(unit)), dtype=x_spec.dtype) if x_spec.dtype in COMPLEX else t * unit
     return reduce_sum(along, axis=axis, keepdims=keepdims)
@@ -299,16 +299,9 @@ def reduce_euclidean_norm(xp: ArrayModule, x: Array, *, axis: Axes = None, keepd
 _STATISTICS = [sample((2, 3, 4)), sample((2, 3, 4), axis=(0, 2), keepdims=True), sample((3, 2), axis=-1, seed=1)]
 
 
-def _statistic(name: str) -> tuple[PublicFunction, ...]:
-    return (
-        function(
-            name,
-            Conversion.TENSOR("input_tensor"),
-            Conversion.AXES("axis", None),
-            Conversion.FLAG("keepdims", False),
-            check="real_or_complex",
-        ),
-    )
+def _statistic(name: str) -> tuple[PublicFunction]:
+    arguments = (Conversion.TENSOR("input_tensor"), Conversion.AXES("axis", None), Conversion.FLAG("keepdims", False))
+    return (function(name, *arguments, check="real_or_complex"),)
 
 
 @composite(op_type="Variance", tf=_statistic("math.reduce_variance"), samples=_STATISTICS)
@@ -337,8 +330,7 @@ def _arg_spec(op_type: str, output_types: frozenset[DType]) -> Callable[..., Spe
         if not -x.ndim <= axis < x.ndim:
             raise InvalidArgumentError(f"Expected dimension in the range [{-x.ndim}, {x.ndim}), but got {axis}")
         if x.shape[axis] == 0:
-            shape = "[" + ",".join(map(str, x.shape)) + "]"
-            raise InvalidArgumentError(f"Reduction axis {axis % x.ndim} is empty in shape {shape}")
+            raise InvalidArgumentError(f"Reduction axis {axis % x.ndim} is empty in shape {shape_text(x.shape)}")
         return Spec.of(reduced(x.shape, axis, keepdims=False), output_type)
 
     return infer

@@ -24,9 +24,7 @@ from teletape_engine.ops.shapes.cast import cast
 from teletape_engine.ops.shapes.create import ones_like
 from teletape_engine.ops.shapes.index import gather, unsorted_segment_sum
 from teletape_engine.ops.shapes.shape import reshape, transpose
-from teletape_engine.spec import COMPLEX, FLOATING, INDEX, INTEGER, NUMERIC, REAL_OF, Shape, Spec, shape_text
-
-REAL = FLOATING | INTEGER
+from teletape_engine.spec import COMPLEX, INDEX, NUMERIC, REAL, REAL_OF, Shape, Spec, shape_text
 
 
 # ----------------------------------------------------------------------------------------------------------- extremes

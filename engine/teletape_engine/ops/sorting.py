@@ -22,10 +22,9 @@ from teletape_engine.ops.shapes.shape import reshape, transpose
 from teletape_engine.spec import (
     BOOL,
     DTYPES,
-    FLOATING,
     INDEX,
-    INTEGER,
     KERNEL_NAMES,
+    REAL,
     DType,
     Spec,
     axis_in,
@@ -33,7 +32,6 @@ from teletape_engine.spec import (
     wide,
 )
 
-REAL = FLOATING | INTEGER
 _I32, _F64 = DTYPES["int32"], DTYPES["float64"]
 _BUCKETS = frozenset(DTYPES[name] for name in ("int32", "int64", "float32", "float64"))
 _TOP_INDEX = INDEX | {DTYPES["int16"]}

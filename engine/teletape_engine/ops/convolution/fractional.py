@@ -23,7 +23,7 @@ from teletape_engine.ops.shapes.cast import cast
 from teletape_engine.ops.shapes.create import ones_like
 from teletape_engine.ops.shapes.index import gather, strided_slice
 from teletape_engine.ops.shapes.shape import broadcast_to, expand_dims, reshape, transpose
-from teletape_engine.spec import DTYPES, FLOATING, INTEGER, Spec, shape_text
+from teletape_engine.spec import DTYPES, INTEGER, REAL, Spec, shape_text
 
 _I64, _F64 = DTYPES["int64"], DTYPES["float64"]
 
@@ -85,7 +85,7 @@ def _even(state: philox.State, length: int, count: int) -> Array:
 
 # -------------------------------------------------------------------------------------------------------------- windows
 def _check(what: str, x: Operand, rows: Operand, columns: Operand) -> None:
-    check_dtypes(what, (Spec.of(x.shape, x.dtype),), FLOATING | INTEGER)
+    check_dtypes(what, (Spec.of(x.shape, x.dtype),), REAL)
     if len(x.shape) != 4:
         raise InvalidArgumentError(f"{what}: value must be 4-dimensional, found shape {shape_text(x.shape)}")
     for borders, length in ((rows, x.shape[1]), (columns, x.shape[2])):

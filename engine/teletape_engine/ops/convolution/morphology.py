@@ -20,9 +20,8 @@ from teletape_engine.ops.shapes.cast import stop_gradient
 from teletape_engine.ops.shapes.create import ones_like
 from teletape_engine.ops.shapes.index import gather
 from teletape_engine.ops.shapes.shape import expand_dims, reshape, squeeze, transpose
-from teletape_engine.spec import DTYPES, FLOATING, INDEX, INTEGER, DType, Spec, finfo, shape_text
+from teletape_engine.spec import DTYPES, FLOATING, INDEX, INTEGER, REAL, DType, Spec, finfo, shape_text
 
-REAL = FLOATING | INTEGER
 _I32, _I64 = DTYPES["int32"], DTYPES["int64"]
 
 

@@ -25,9 +25,20 @@ from teletape_engine.ops.convolution import direct
 from teletape_engine.ops.convolution.windows import Windows, image_lengths, windows
 from teletape_engine.ops.shapes.create import zeros_like
 from teletape_engine.ops.shapes.shape import reshape
-from teletape_engine.spec import FLOATING, INTEGER, DType, Number, Shape, Spec, finfo, shape_text, wide, wide_bytes
+from teletape_engine.spec import (
+    FLOATING,
+    INTEGER,
+    REAL,
+    DType,
+    Number,
+    Shape,
+    Spec,
+    finfo,
+    shape_text,
+    wide,
+    wide_bytes,
+)
 
-REAL = FLOATING | INTEGER
 _CACHED, _LARGE = 512 << 10, 8 << 20  # bytes
 
 

@@ -30,6 +30,7 @@ from teletape_engine.spec import (
     FLOATING,
     INTEGER,
     NUMERIC,
+    REAL,
     REAL_OF,
     SIGNED,
     STRING,
@@ -39,7 +40,6 @@ from teletape_engine.spec import (
     shape_text,
 )
 
-REAL = FLOATING | INTEGER
 QUOTIENTS: dict[DType, DType] = {dtype: DTYPES["float32" if dtype.itemsize < 4 else "float64"] for dtype in INTEGER}
 
 
@@ -403,7 +403,7 @@ def saturate_cast(x: Operand, *, dtype: DType) -> Operand:
         return ops.complex(*parts)
     if x.dtype in COMPLEX:
         x = ops.real(x)
-    if {x.dtype, dtype} <= FLOATING | INTEGER:
+    if {x.dtype, dtype} <= REAL:
         (low, high), (lowest, highest) = _bounds(x.dtype), _bounds(dtype)
         smaller = min(high, highest)
         largest = x.dtype.type(float(smaller) if x.dtype in FLOATING else smaller)  # bfloat16 takes no int of 64 bits

@@ -15,9 +15,20 @@ from teletape_engine.catalogue.op import Sample, Trait
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE, NOT_REGISTERED
 from teletape_engine.catalogue.signature import Conversion, by_hand, function
 from teletape_engine.errors import InvalidArgumentError
-from teletape_engine.spec import BOOL, DTYPES, FLOATING, INTEGER, NUMERIC, STRING, DType, Spec, broadcast, shape_text
+from teletape_engine.spec import (
+    BOOL,
+    DTYPES,
+    FLOATING,
+    INTEGER,
+    NUMERIC,
+    REAL,
+    STRING,
+    DType,
+    Spec,
+    broadcast,
+    shape_text,
+)
 
-REAL = FLOATING | INTEGER
 _BOOL = frozenset((BOOL,))
 _T, _F = np.array([[True, False, True], [False, False, True]]), np.array([[True], [False]])
 _PAIRS = (Sample((_T, ~_T), {}), Sample((_T, _F), {}), Sample((_T[0, 0], _F[1, 0]), {}))

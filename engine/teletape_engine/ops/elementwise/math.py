@@ -15,7 +15,7 @@ from teletape_engine.catalogue.elementwise import ByDType, elementwise, linear_m
 from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import Trait
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE
-from teletape_engine.spec import DIFFERENTIABLE, DTYPES, FLOATING, INTEGER, NUMERIC, SIGNED, wide
+from teletape_engine.spec import DIFFERENTIABLE, DTYPES, FLOATING, INTEGER, NUMERIC, REAL, SIGNED, wide
 
 _POSITIVE = (0.2, 2.0)
 _INNER = (-0.8, 0.8)
@@ -205,13 +205,13 @@ def erf(xp: ArrayModule, x: Array) -> Array:
 
 
 # ------------------------------------------------------------------------------------------------- piecewise constant
-@elementwise(0, dtypes=FLOATING | INTEGER)
+@elementwise(0, dtypes=REAL)
 def step(xp: ArrayModule, x: Array) -> Array:
     """1 where x > 0, else 0, in x's dtype, elementwise. The gradient is zero, not None: what relu's derivative is."""
     return xp.greater(x, 0).astype(x.dtype)
 
 
-@elementwise(NON_DIFFERENTIABLE, tf="round math.round", dtypes=FLOATING | INTEGER)
+@elementwise(NON_DIFFERENTIABLE, tf="round math.round", dtypes=REAL)
 def round_(xp: ArrayModule, x: Array) -> Array:
     """The nearest whole number, halves to the even one, elementwise; the gradient is None."""
     return x if x.dtype in INTEGER else xp.rint(x)

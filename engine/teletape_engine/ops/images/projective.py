@@ -13,7 +13,7 @@ from teletape_engine.catalogue.families import batch_loop
 from teletape_engine.catalogue.rule import NOT_REGISTERED
 from teletape_engine.catalogue.signature import Conversion, function
 from teletape_engine.errors import InvalidArgumentError
-from teletape_engine.spec import DTYPES, FLOATING, INTEGER, Spec, shape_text, wide
+from teletape_engine.spec import DTYPES, FLOATING, REAL, Spec, shape_text, wide
 
 _F32 = DTYPES["float32"]
 FILL_MODES = ("CONSTANT", "REFLECT", "WRAP", "NEAREST")
@@ -23,7 +23,7 @@ INTERPOLATIONS = ("NEAREST", "BILINEAR")
 def _spec(
     images: Spec, transforms: Spec, *, output_shape: Ints, interpolation: str, fill_mode: str, fill_value: float
 ) -> Spec:
-    check_dtypes("ImageProjectiveTransformV3", (images,), FLOATING | INTEGER)
+    check_dtypes("ImageProjectiveTransformV3", (images,), REAL)
     check_dtypes("ImageProjectiveTransformV3", (transforms,), FLOATING)
     if images.ndim != 4:
         raise InvalidArgumentError(f"input images must be 4-dimensional, found shape {shape_text(images.shape)}")

@@ -21,7 +21,7 @@ from teletape_engine.catalogue.namespace import ops
 from teletape_engine.catalogue.op import Reach
 from teletape_engine.catalogue.signature import by_hand
 from teletape_engine.errors import InvalidArgumentError
-from teletape_engine.spec import FLOATING, INTEGER, Shape, Spec, shape_text, wide
+from teletape_engine.spec import FLOATING, REAL, Shape, Spec, shape_text, wide
 from teletape_engine.suggestions import with_nearest
 
 _F32 = np.float32
@@ -161,7 +161,7 @@ def _taps(length: int, size: int, method: str, antialias: bool, back: bool) -> t
 
 # ---------------------------------------------------------------------------------------------------------------- ops
 def _check(x: Spec, size: Ints, method: str) -> None:
-    check_dtypes("Resize", (x,), FLOATING | INTEGER if method == "nearest" else FLOATING)
+    check_dtypes("Resize", (x,), REAL if method == "nearest" else FLOATING)
     if method not in METHODS:
         refusal = f"method must be one of {', '.join(METHODS)}, found {method!r}"
         raise InvalidArgumentError(with_nearest(refusal, method, METHODS))

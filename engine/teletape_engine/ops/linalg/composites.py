@@ -19,7 +19,7 @@ from teletape_engine.ops.linalg.products import matmul
 from teletape_engine.ops.reduce import reduce_sum
 from teletape_engine.ops.shapes.rearrange import roll
 from teletape_engine.ops.shapes.shape import expand_dims, reshape, squeeze, transpose
-from teletape_engine.spec import COMPLEX, FLOATING, INTEGER, shape_text
+from teletape_engine.spec import COMPLEX, REAL, shape_text
 
 _DEFINITE = np.array([[4.0, 1.0, 0.5], [1.0, 3.0, -0.5], [0.5, -0.5, 2.0]])
 
@@ -207,7 +207,7 @@ def cross(a: Operand, b: Operand) -> Operand:
         raise InvalidArgumentError(
             f"Both inputs must be of same shape: {shape_text(a.shape)} vs. {shape_text(b.shape)}"
         )
-    if a.dtype not in FLOATING | INTEGER:
+    if a.dtype not in REAL:
         raise InvalidArgumentError(f"cross products are not defined for dtype {a.dtype.name}")
     if not a.shape or a.shape[-1] != 3:
         raise InvalidArgumentError("Cross-products are only defined for 3-element vectors.")

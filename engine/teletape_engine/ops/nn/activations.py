@@ -20,9 +20,8 @@ from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.elementwise.math import exp, sigmoid, step
 from teletape_engine.ops.reduce import reduce_sum
 from teletape_engine.ops.shapes.shape import broadcast_to, reshape
-from teletape_engine.spec import FLOATING, INTEGER, NUMERIC, Spec, half_bytes, shape_text, wide, wide_bytes
+from teletape_engine.spec import FLOATING, NUMERIC, REAL, Spec, half_bytes, shape_text, wide, wide_bytes
 
-REAL = FLOATING | INTEGER
 _ROW, _SHORT, _LARGE = 4096, 128, 1 << 14  # elements
 
 # Klambauer et al. 2017, Self-Normalizing Neural Networks, section 2.

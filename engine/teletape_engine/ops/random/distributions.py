@@ -19,7 +19,7 @@ from teletape_engine.catalogue.op import Trait
 from teletape_engine.catalogue.rule import NON_DIFFERENTIABLE
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.ops.random.philox import check_state, unsigned
-from teletape_engine.spec import DTYPES, FLOATING, INDEX, INTEGER, DType, Shape, Spec, broadcast, shape_text
+from teletape_engine.spec import DTYPES, FLOATING, INDEX, REAL, DType, Shape, Spec, broadcast, shape_text
 
 _F32, _F64, _I64 = DTYPES["float32"], DTYPES["float64"], DTYPES["int64"]
 _STATE: Final = np.array([1234, 0, 7])
@@ -67,7 +67,7 @@ def _poisson_spec(state: Spec, lam: Spec, *, shape: Shape, dtype: DType) -> Spec
     check_state(state)
     check_dtypes("RandomPoissonV2", (lam,), FLOATING | INDEX)
     check_fits("RandomPoissonV2", lam, shape)
-    if dtype not in FLOATING | INTEGER:
+    if dtype not in REAL:
         raise InvalidArgumentError(f"RandomPoissonV2 gives integers or floating-point numbers, not {dtype.name}")
     return Spec.of(shape, dtype)
 
@@ -107,7 +107,7 @@ def _binomial_spec(state: Spec, counts: Spec, probs: Spec, *, shape: Shape, dtyp
     check_dtypes("StatelessRandomBinomial", (counts, probs), FLOATING)
     check_fits("StatelessRandomBinomial", counts, shape)
     check_fits("StatelessRandomBinomial", probs, shape)
-    if dtype not in FLOATING | INTEGER:
+    if dtype not in REAL:
         raise InvalidArgumentError(f"StatelessRandomBinomial gives integers or floats, not {dtype.name}")
     return Spec.of(shape, dtype)
 
@@ -152,7 +152,7 @@ def philox_binomial(
 # ------------------------------------------------------------------------------------------------ classes and orders
 def _categorical_spec(state: Spec, logits: Spec, *, num_samples: int, dtype: DType) -> Spec:
     check_state(state)
-    check_dtypes("Multinomial", (logits,), FLOATING | INTEGER)
+    check_dtypes("Multinomial", (logits,), REAL)
     if logits.ndim != 2:
         raise InvalidArgumentError(f"logits should be a matrix, got shape {shape_text(logits.shape)}")
     if num_samples < 0:

@@ -25,6 +25,7 @@ from teletape_engine.spec import (
     DTYPES,
     FLOATING,
     INTEGER,
+    REAL,
     STRING,
     DType,
     Number,
@@ -105,7 +106,7 @@ def _range_dtype(start: Number, limit: Number, delta: Number, dtype: DType | Non
 
 def _range_spec(*, start: Number, limit: Number, delta: Number, dtype: DType | None) -> Spec:
     result = _range_dtype(start, limit, delta, dtype)
-    if result not in FLOATING | INTEGER or any(isinstance(number, complex) for number in (start, limit, delta)):
+    if result not in REAL or any(isinstance(number, complex) for number in (start, limit, delta)):
         raise InvalidArgumentError(f"range takes real numbers and gives a real dtype, found {result.name}")
     assert not isinstance(start, complex)
     assert not isinstance(limit, complex)

@@ -23,12 +23,11 @@ from teletape_engine.ops.shapes.shape import reshape
 from teletape_engine.spec import (
     BOOL,
     DTYPES,
-    FLOATING,
     INDEX,
-    INTEGER,
     KERNEL_NAMES,
     NUMERIC,
     PLACES,
+    REAL,
     STRING,
     DType,
     Shape,
@@ -264,11 +263,10 @@ def tensor_scatter_nd_sub(tensor: Operand, indices: Operand, updates: Operand) -
 
 
 # ----------------------------------------------------------------------------------------------------------- extremes
-_REAL = FLOATING | INTEGER
 
 
 def _extreme_spec(tensor: Spec, indices: Spec, updates: Spec) -> Spec:
-    if tensor.dtype not in _REAL:
+    if tensor.dtype not in REAL:
         raise InvalidArgumentError(f"the extremes are not defined for dtype {tensor.dtype.name}")
     return _put_spec(tensor, indices, updates)
 
