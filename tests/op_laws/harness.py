@@ -76,7 +76,7 @@ def some(choices: Iterable[T]) -> list[T]:
 
 
 def offered_dtypes(names: Iterable[str] = DTYPES) -> list[DType]:
-    """Those of these dtypes that there are, on the device that the laws are checked on."""
+    """The dtypes of these names that the device has on which the laws are checked."""
     refused = (_DEVICE.get() or backend("cpu")).refused
     return [DTYPES[name] for name in names if name in DTYPES and name not in refused]
 

@@ -184,9 +184,9 @@ def test_phrases_are_seen_in_first_paragraphs_and_comments() -> None:
     assert phrases(source, ast.parse(source)) == ["tells", "beside"]
 
 
-def test_each_class_of_the_engine_has_a_name_of_its_own():
+def test_each_class_of_the_engine_and_of_the_wire_has_a_name_of_its_own() -> None:
     places: dict[str, list[str]] = {}
-    for path in sorted((ROOT / "engine").rglob("*.py")):
+    for path in sorted([*(ROOT / "engine").rglob("*.py"), *(ROOT / "wire").rglob("*.py")]):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.ClassDef):
                 places.setdefault(node.name, []).append(f"{path.relative_to(ROOT)}:{node.lineno}")

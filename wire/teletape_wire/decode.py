@@ -139,7 +139,7 @@ def _batch_unpacker(size: int) -> _Unpacker:
 _unused: Final[list[_Unpacker]] = []
 
 
-class _Reader:
+class _FrameReader:
     """Unpacks one header. The length of lists is bounded, so that a short header cannot declare a long list."""
 
     __slots__ = ("_begin", "_length", "_stream", "_unpacker", "next", "tensors")
@@ -242,10 +242,10 @@ def _is_repeated(frame: memoryview) -> bool:
 
 def _open(
     frame: memoryview, kind: FrameKind, copy_below: int, max_header: int, known: Prefix | None
-) -> tuple[Prefix, int, _Reader]:
+) -> tuple[Prefix, int, _FrameReader]:
     """The prefix, the number of the header's parts, and a reader of the parts after the table of tensors."""
     prefix, header = _header(frame, kind, max_header, known)
-    reader = _Reader(header)
+    reader = _FrameReader(header)
     parts = reader.count()
     expected = REPEATED_PARTS if kind is FrameKind.REPEATED else PARTS
     if parts != expected and not (parts == WITH_OPTIONS and kind is FrameKind.BATCH):
@@ -346,7 +346,7 @@ def _answer_parts(header: memoryview) -> Sequence[Any]:
         most = max(size, 1)
         parts = msgpack.unpackb(header, use_list=False, ext_hook=_reference, max_array_len=most, max_map_len=most)
         return parts if parts.__class__ is tuple else ()
-    reader = _Reader(header, _unpacker(size, _reference, []))
+    reader = _FrameReader(header, _unpacker(size, _reference, []))
     parts = [tuple(reader.members()) for _ in range(reader.count())]
     reader.done()
     return parts

@@ -83,7 +83,7 @@ def _other(table: Table, value: Any) -> Any:
 _FIXARRAY: Final = 0x90  # msgpack's first byte of a short list, without its length
 
 
-class _Writer:
+class _FrameWriter:
     """Packs the parts of one frame; its tensors go into a table.
 
     The packer refers to the table and not to the writer: a cycle would keep tensors until a garbage collection.
@@ -159,7 +159,7 @@ def encode_batch(batch: Batch, *, keep: int | None = None) -> Frame:
     Raises:
         InvalidArgumentError: A value in a command cannot be sent.
     """
-    writer = _Writer()
+    writer = _FrameWriter()
     rows = [_call_row(c) if c.__class__ is Call else _positional(c) for c in batch.commands]
     body = [writer.pack(rows), writer.pack(batch.releases)]
     if batch.replace:
@@ -173,7 +173,7 @@ def encode_batch(batch: Batch, *, keep: int | None = None) -> Frame:
 
 def encode_repeated(number: int, contents: Contents, *, client: int, seq: int, nonce: bytes) -> Frame:
     """Encodes a batch as the number of a structure that the receiver keeps, and what is in its slots."""
-    writer = _Writer()
+    writer = _FrameWriter()
     for tensor in contents.tensors:
         writer.table.add(tensor)
     numbers = [literal.array for literal in contents.numbers]
@@ -197,7 +197,7 @@ def encode_answer(
     nonce: bytes = b"",
 ) -> Frame:
     """Encodes an answer as a frame; client, seq and nonce are those of the batch."""
-    writer = _Writer()
+    writer = _FrameWriter()
     failure = answer.failure and _failure_row(answer.failure)
     further = [[_failure_row(each) for each in answer.further_failures]] if answer.further_failures else []
     body = [

@@ -97,7 +97,7 @@ class Repeats:
         return self._marked(shape, whole(), compared) if shape.is_worth_it() else encode_batch(whole())
 
     def whole(self, batch: Batch, columns: Sequence[tuple[Any, ...]]) -> Frame:
-        """Returns a batch in full, of which the server does not know the structure, or not any more."""
+        """Returns a batch in full: the server has not seen its structure, or has forgotten it."""
         compared = Columns(*columns) if columns else None
         shape = self._shape(batch, compared)
         if shape is None or compared is None:

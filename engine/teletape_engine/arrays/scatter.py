@@ -13,9 +13,8 @@ from teletape_engine.arrays.cpu import on_host
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.spec import finfo, wide
 
-_TURNS: Final = (
-    8  #: Rows that come up to 8 times are changed one after the other, as in TensorFlow; others are summed first.
-)
+#: Rows that come up to 8 times are changed one after the other, as in TensorFlow; others are summed first.
+_TURNS: Final = 8
 
 #: The dtypes that are too small for CUDA's atomic functions.
 _WIDER: Final = {"int8": "int32", "int16": "int32", "uint8": "uint32", "uint16": "uint32", "float16": "float32"}

@@ -19,11 +19,8 @@ from teletape_engine.spec import COMPLEX, DIFFERENTIABLE, DType
 
 ENTRIES: Final = 64  #: Of each input that are compared; a smaller input is compared whole.
 _TOGETHER: Final = 256  #: Calls before their results are read.
-_LARGER: Final = (
-    1,
-    16,
-    256,
-)  #: Times the step, for entries that do not agree: rounding inside is less of a larger one.
+#: Steps of entries that do not agree, as multiples of the first step: a longer one suffers less from rounding.
+_LARGER: Final = (1, 16, 256)
 #: By bytes of a real part: relative and absolute tolerance.
 _TOLERANCES: Final = {8: (1e-5, 1e-7), 4: (1e-2, 1e-3), 2: (1e-1, 2e-2)}
 

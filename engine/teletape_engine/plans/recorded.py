@@ -69,7 +69,6 @@ class RecordedLowering(Lowering):
         return entry[1]
 
     def records(self) -> tuple[Record, ...]:
-        """As `Lowering.records`."""
         here = self._here
         return tuple(
             [(what, inputs, uid, here if where is _CALL else where) for what, inputs, uid, where in super().records()]
@@ -165,7 +164,6 @@ class RecordedPlan(Plan):
 
     @property
     def nbytes(self) -> int:
-        """As of `Plan`, with the nodes."""
         return super().nbytes + object_bytes.NODE * len(self._nodes)
 
     def finish(

@@ -116,7 +116,6 @@ class UnrolledPlans(Plans):
         return self._observed(key, function, recorder, arguments, started)
 
     def forget(self) -> None:
-        """As `Plans.forget`."""
         super().forget()
         self._calls.clear()
 

@@ -46,11 +46,9 @@ class PricingExecutor(Executor):
         self._loops: list[bool] = []  # for each while loop that is followed, whether it is stopped at an unknown value
 
     def aside(self) -> PricingExecutor:
-        """As `Executor.aside`."""
         return PricingExecutor(self.ledger, self.backend, self.memory, self._monitor)
 
     def apply(self, op: Op, inputs: Sequence[Any], attrs: Attrs = NO_ATTRS, where: Any = None) -> Any:
-        """As `Recorder.apply`."""
         return Recorder.apply(self, op, inputs, attrs, where)
 
     def run(self, bound: Bound, inputs: Sequence[Any]) -> Any:

@@ -258,7 +258,10 @@ class PlannedCall(NamedTuple):
     notes: tuple[Record, ...] = ()
 
     def records(self, at: Uid) -> list[Record]:
-        """The records of this call, which came before the uid `at`. Values in between get uids between two integers."""
+        """The records of this call, which came before the uid `at`.
+
+        The values inside the call get fractions between two whole numbers as uids, which no other value has.
+        """
         template = self.template
         uids = _uids(template, self.values, self.variables)
         uids |= zip(template.new, self.new, strict=True)

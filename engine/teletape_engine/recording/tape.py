@@ -167,14 +167,14 @@ class Tape:
     @contextmanager
     def aside(self) -> Iterator[None]:
         """A block after which the tape is as it was before: what it recorded in the block is forgotten."""
-        length, unregistered, sparse = len(self.nodes), self.unregistered, self.sparse
+        length, unregistered, sparse, heavy = len(self.nodes), self.unregistered, self.sparse, self.heavy
         try:
             yield
         finally:
             for node in self.nodes[length:]:
                 self.tracked.pop(node[2], None)
             del self.nodes[length:]
-            self.unregistered, self.sparse = unregistered, sparse
+            self.unregistered, self.sparse, self.heavy = unregistered, sparse, heavy
 
     def watch(self, value: Trackable | Variable) -> None:
         """Follows `value` from now on; without effect for dtypes that have no gradient."""

@@ -39,7 +39,7 @@ class TensorFile(NamedTuple):
     metadata: dict[str, str]
 
 
-class Entry(NamedTuple):
+class TensorPlace(NamedTuple):
     """A tensor as the header declares it; the offsets count from the header's end."""
 
     begin: int
@@ -75,7 +75,7 @@ class Header(NamedTuple):
     """
 
     end: int
-    entries: list[Entry]
+    entries: list[TensorPlace]
     metadata: dict[str, str]
 
 
@@ -148,7 +148,7 @@ def _metadata(value: Any) -> dict[str, str]:
     return value
 
 
-def _entry(name: str, facts: Any) -> Entry:
+def _entry(name: str, facts: Any) -> TensorPlace:
     """Returns a tensor as declared, checked by itself."""
 
     def fault(text: str) -> MalformedSafetensorsError:
@@ -177,14 +177,14 @@ def _entry(name: str, facts: Any) -> Entry:
     needed = math.prod(shape) * dtype.itemsize
     if end - begin != needed:
         raise fault(f"{dtype.name}{shape} takes {needed:,} bytes, data_offsets {offsets} have {end - begin:,}")
-    return Entry(begin, end, name, dtype, shape)
+    return TensorPlace(begin, end, name, dtype, shape)
 
 
 def _are_lengths(value: Any) -> bool:
     return isinstance(value, list) and all(type(number) is int and number >= 0 for number in value)
 
 
-def _check_places(entries: list[Entry], length: int) -> None:
+def _check_places(entries: list[TensorPlace], length: int) -> None:
     """Checks that the tensors, in the order of their offsets, follow each other without gaps to the body's end."""
     position, last = 0, ""
     for entry in entries:
@@ -210,7 +210,7 @@ def _check_places(entries: list[Entry], length: int) -> None:
         )
 
 
-def _array(entry: Entry, data: memoryview, copy_below: int) -> Array:
+def _array(entry: TensorPlace, data: memoryview, copy_below: int) -> Array:
     """Returns the tensor's elements: a view of the body if it is large and aligned."""
     flat = np.frombuffer(data[entry.begin : entry.end], np.uint8)
     if entry.dtype is BOOL and flat.size and flat.max() > 1:

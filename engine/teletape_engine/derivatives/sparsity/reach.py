@@ -74,7 +74,7 @@ def _numbered(shape: Shape, out: Shape) -> Ints:
 
 # ------------------------------------------------------------------------------------------------- elements that move
 def _moved(bound: Bound, patterns: Mapping[int, Pattern], residual: Residual) -> Pattern | None:
-    """That of an op that only moves elements; None if the tape has not kept where to."""
+    """The pattern of a result whose op only moves elements; None if the tape does not know where it moves them."""
     total = sum([pattern.rows for pattern in patterns.values()])
     arrays, first, dtype = [], 1, index_dtype(total + 1)
     for i, spec in enumerate(bound.specs):

@@ -11,7 +11,7 @@ from typing import Final
 ALIGNMENT: Final = 64
 _SMALL: Final = 4096  #: Bytes below which a place is only used for another block of the same size: found at once.
 _FEW: Final = 200  #: Blocks that are fitted a second time, by their size.
-_FAR: Final = 1.02  #: Times the bytes that are needed at one time: what a second time could save.
+_WASTE: Final = 1.02  #: Blocks are fitted again if they take more than this many times what is in use at once.
 
 
 class Block:
@@ -43,7 +43,7 @@ def fit(blocks: Sequence[Block], count: int) -> int:
     small = _fit_small([block for block in blocks if block.size < _SMALL])
     large = [block for block in blocks if block.size >= _SMALL]
     total = _fit_in_order(large)
-    if len(large) <= _FEW and total > _FAR * _most(large):
+    if len(large) <= _FEW and total > _WASTE * _most(large):
         offsets = [block.offset for block in large]
         by_size = _fit_by_size(large)
         if by_size < total:
@@ -57,7 +57,7 @@ def fit(blocks: Sequence[Block], count: int) -> int:
 
 
 def _fit_small(blocks: Sequence[Block]) -> int:
-    """As `fit`; a place is taken by blocks of one size."""
+    """`fit` for small blocks: a place serves blocks of one size, and is found at once."""
     total = 0
     free: dict[int, list[int]] = defaultdict(list)
     for block in _in_order(blocks, lambda block: free[block.size].append(block.offset)):
@@ -71,7 +71,7 @@ def _fit_small(blocks: Sequence[Block]) -> int:
 
 
 def _fit_in_order(blocks: Sequence[Block]) -> int:
-    """As `fit`; each takes the smallest gap that is free when it begins."""
+    """`fit` in the order of the program: each block takes the smallest gap that is free when it begins."""
     total = 0
     gaps: list[tuple[int, int]] = []  # offset and size, by offset; no two touch
 
@@ -101,7 +101,7 @@ def _fit_in_order(blocks: Sequence[Block]) -> int:
 
 
 def _fit_by_size(blocks: Sequence[Block]) -> int:
-    """As `fit`; the largest first, each at the lowest place that is free as long as it is needed."""
+    """`fit` by size: the largest first, each at the lowest place that is free as long as it is needed."""
     total = 0
     fitted: list[Block] = []
     for block in sorted(blocks, key=lambda block: -block.size):

@@ -120,7 +120,6 @@ class Lowering(Executor):
         return value
 
     def assign(self, variable: Variable, value: Any, mode: str = "set", indices: Any = None) -> None:
-        """As `Recorder.assign`."""
         if isinstance(value, Literal):
             value = self.as_value(value, variable.spec.dtype)
         super().assign(variable, value, mode, indices)
@@ -129,12 +128,10 @@ class Lowering(Executor):
             self.tracers[variable.value.uid] = self.tracer(value)
 
     def changed(self, variable: Variable, value: Value, indices: Value, mode: str) -> Value:
-        """As the executor's: a plan cannot do it."""
         self.obstacle = "an assignment to a part of a variable"
         return super().changed(variable, value, indices, mode)
 
     def decide(self, value: Any) -> int:
-        """As the executor's: a plan cannot do it."""
         self.obstacle = "what runs depends on values"
         return super().decide(value)
 

@@ -151,19 +151,19 @@ class Namespace:
         return getattr(np, name)
 
     def asarray(self, x: Any, dtype: Any = None) -> Any:
-        """As NumPy's."""
+        """`numpy.asarray`: a tracer itself, or converted."""
         if isinstance(x, Tracer):
             return x if dtype is None else x.astype(dtype, copy=False)
         return np.asarray(x, dtype)
 
     def ascontiguousarray(self, x: Any) -> Any:
-        """As NumPy's."""
+        """`numpy.ascontiguousarray`: a tracer in row-major order, or its copy."""
         if isinstance(x, Tracer):
             return x if x.flags.c_contiguous else x.copy()
         return np.ascontiguousarray(x)
 
     def full(self, shape: Any, number: Any, dtype: Any = None) -> Tracer:
-        """As NumPy's."""
+        """`numpy.full`, in memory of the plan."""
         if isinstance(number, Tracer):
             raise Untraceable("full of a value")
         element = np.asarray(number, dtype)
@@ -172,15 +172,15 @@ class Namespace:
         return result
 
     def zeros(self, shape: Any, dtype: Any = float) -> Tracer:
-        """As NumPy's."""
+        """`numpy.zeros`, in memory of the plan."""
         return self.full(shape, 0, dtype)
 
     def ones(self, shape: Any, dtype: Any = float) -> Tracer:
-        """As NumPy's."""
+        """`numpy.ones`, in memory of the plan."""
         return self.full(shape, 1, dtype)
 
     def empty(self, shape: Any, dtype: Any = float) -> Tracer:
-        """As NumPy's."""
+        """`numpy.empty`, in memory of the plan."""
         return new(self._trace, np.empty(shape, dtype))
 
     def noted(self, kernel: LibraryKernel, inputs: Sequence[Any], shape: Any, dtype: Any) -> Tracer:

@@ -155,21 +155,21 @@ class Tracer(NDArrayOperatorsMixin, Operand):
     def astype(
         self, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True
     ) -> Tracer:
-        """As of arrays."""
+        """The elements converted; the tracer itself if nothing changes and `copy` is false."""
         dtype = np.dtype(dtype)
         if dtype != self.dtype:
             return cast(self.trace, self if order == "K" or self.flags.c_contiguous else self.copy(), dtype)
         return self.copy(order) if copy else self
 
     def copy(self, order: str = "C") -> Tracer:
-        """As of arrays."""
+        """The elements in memory of their own."""
         like: Any = np.empty_like
         result = new(self.trace, like(self.layout, order=order), computed=self.scalar)
         self.trace.append(Copy((self.view,), result.view))
         return result
 
     def reshape(self, *shape: Any, **kwargs: Any) -> Tracer:
-        """As of arrays."""
+        """Another shape of the same memory where NumPy could give that, else of a copy."""
         if kwargs:
             raise Untraceable("reshape in another order")
         lengths = shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
@@ -179,35 +179,35 @@ class Tracer(NDArrayOperatorsMixin, Operand):
             return self.copy().reshape(lengths)
 
     def ravel(self) -> Tracer:
-        """As of arrays."""
+        """All elements along one axis."""
         return self.reshape(-1)
 
     def transpose(self, *axes: Any) -> Tracer:
-        """As of arrays."""
+        """The axes in another order; without arguments reversed."""
         return self._like(self.layout.transpose(*axes))
 
     def swapaxes(self, a: int, b: int) -> Tracer:
-        """As of arrays."""
+        """Two axes exchanged."""
         return self.part(self.layout.swapaxes(a, b))
 
     def squeeze(self, axis: Any = None) -> Tracer:
-        """As of arrays."""
+        """The axes of length 1 left out: all, or those named."""
         return self._like(self.layout.squeeze(axis))
 
     def conj(self) -> Any:
-        """As of arrays."""
+        """The conjugates."""
         return np.conjugate(self)
 
     def sum(self, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Tracer:
-        """As of arrays."""
+        """The sum over axes, as `numpy.sum` adds; see `reduced`."""
         return reduced(np.add, self, axis, keepdims, dtype)
 
     def max(self, axis: Any = None, keepdims: bool = False) -> Tracer:
-        """As of arrays."""
+        """The largest elements over axes."""
         return reduced(np.maximum, self, axis, keepdims)
 
     def min(self, axis: Any = None, keepdims: bool = False) -> Tracer:
-        """As of arrays."""
+        """The smallest elements over axes."""
         return reduced(np.minimum, self, axis, keepdims)
 
     def noted_check(self) -> None:

@@ -1,4 +1,4 @@
-"""What the plan of a loop is made of: its arguments, what one iteration leaves to the next, what iterations come to."""
+"""Records of a loop's plan: its arguments, the values that an iteration passes to the next, and how a run has ended."""
 
 from __future__ import annotations
 

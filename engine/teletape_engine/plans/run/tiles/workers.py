@@ -21,7 +21,7 @@ from teletape_engine.plans.run.tiles.groups import Group
 
 ELEMENTS: Final = 1 << 20  #: On which the rows of a stretch work together, about.
 _STRETCHES: Final = 32  #: For each thread between two checks for a cancel, of about a quarter of a millisecond each.
-_FAR: Final = 4  #: Times the length that is wanted: if a stretch with whole leaves is longer, one thread takes all.
+_LONGEST: Final = 4  #: Times the usual length: if a stretch would be longer, one thread takes all elements.
 _LENGTH: Final = 4  #: As an operand: the length of a row, in `rows.c`.
 
 
@@ -174,7 +174,7 @@ def stretches_of(group: Group, wanted: int, *, shared: bool) -> list[tuple[int, 
     for number, length in enumerate(group.leaves):
         at += length
         if at == group.length or (at - start >= wanted and not at % MULTIPLE):
-            if at - start > _FAR * wanted + 2 * group.most:
+            if at - start > _LONGEST * wanted + 2 * group.most:
                 return None
             stretches.append((start, at, leaf))
             start, leaf = at, number + 1
