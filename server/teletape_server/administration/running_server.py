@@ -75,6 +75,15 @@ class RunningServer:
             path = listed["next"] and f"/v1/sessions?after={quote(listed['next'])}"
         return sessions
 
+    def session(self, session: str) -> dict[str, Any]:
+        """Returns the facts of OWNER:ID; the audit has that an admin has looked.
+
+        Raises:
+            CommandError: As in `sessions`.
+        """
+        facts: dict[str, Any] = self._request("GET", f"/v1/sessions/{quote(session)}")
+        return facts
+
     def park(self, session: str) -> dict[str, Any]:
         """Ends the process of OWNER:ID; returns its facts.
 

@@ -52,7 +52,7 @@ def _on_server(options: argparse.Namespace, server: RunningServer) -> int:
         return _list([*sessions.values()])
     name = _chosen(options.session, {name: (facts["id"], name) for name, facts in sessions.items()})
     if options.verb == "show":
-        _say(json.dumps(sessions[name], indent=1))
+        _say(json.dumps(server.session(name), indent=1))
     elif options.verb == "park":
         facts = server.park(name)
         if facts["state"] != "parked":

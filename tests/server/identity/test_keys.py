@@ -354,14 +354,14 @@ def test_the_audit_has_creations_ends_key_changes_and_looks_of_admins(server: Se
         ok(bob.post("/v1/sessions", json={"id": "watched"}))
         ok(bob.get("/v1/sessions/watched"))
         ok(admin.get("/v1/sessions/bob:watched"))
+        assert cli.main(["sessions", "show", "watched", "--url", server.url, "--api-key", KEYS["ann"]]) == 0
         ok(admin.delete("/v1/sessions/bob:watched"))
         ended = problem(bob.get("/v1/sessions/watched"), 410, "session_ended")
         assert "the admin ann deleted it" in ended["detail"]
     entries = ok(admin.get(AUDIT, params={"subject": "bob:watched"})).json()["entries"]
     assert [(entry["action"], entry["owner"], entry["key"]) for entry in reversed(entries)] == [
         ("session.created", "bob", "env-bob"),
-        ("session.seen", "ann", "env-ann"),
-        ("session.seen", "ann", "env-ann"),
+        *[("session.seen", "ann", "env-ann")] * 3,
         ("session.ended", "ann", "env-ann"),
     ]
     assert entries[-2]["detail"] == "GET /v1/sessions/bob:watched"
