@@ -281,8 +281,8 @@ class Budgets:
         if room is not None and not room.left:
             raise Problem(
                 "too_many_sessions",
-                f"{whose(room.account)} {room.used} sessions, the limit is {room.limit}: end one (GET /v1/sessions), or "
-                "send the request again later",
+                f"{whose(room.account)} {room.used} sessions, the limit is {room.limit}: end one (GET /v1/sessions), "
+                "or send the request again later",
                 account=room.account,
                 name="sessions",
                 used=room.used,

@@ -18,7 +18,7 @@ import itertools
 import logging
 import os
 from collections import Counter, deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 from urllib.parse import quote
@@ -150,35 +150,41 @@ class ControlGroups(Shares):
         for owner in [*self._places]:
             self._move(owner)
         self._busy.append(busy)
-        most = {owner: max(look.get(owner, 0) for look in self._busy) for owner in self._places}
+        counts = {owner: [look.get(owner, 0) for look in self._busy] for owner in self._places}
+        most = {owner: max(count) for owner, count in counts.items()}
         shares = self.rights.shared(most, cores())
         rights = {owner: self.rights.of(owner) for owner in self._places}
         lacking = {owner for owner in rights if shares[owner] < most[owner]}
         groups = {_outer(rights[owner]) for owner in lacking}
-        self._correct({owner: rights[owner] for owner in lacking})
+        self._correct({owner: rights[owner] for owner in lacking}, {owner for owner in lacking if min(counts[owner])})
         with contextlib.suppress(OSError):
             for owner, right in rights.items():
                 weight = right.weight * self._corrections.get(owner, 1.0)
                 self._weigh(self._places[owner], weight, is_first=owner not in lacking)
                 self._weigh(_outer(right), right.part, is_first=_outer(right) not in groups)
 
-    def _correct(self, lacking: Mapping[str, Right]) -> None:
-        """Corrects the weights of keys that get less than they want, by what each has had of late.
+    def _correct(self, lacking: Mapping[str, Right], steady: Collection[str]) -> None:
+        """Corrects the weights of keys by what each has had of late.
 
-        Those of a group have the same sum as before: else a key that comes and goes would leave the others with less.
+        Those of a group have the same sum as before. The weight of a key that computes now and then, which has had
+        little, would grow, and the others' would be the least, which corrects nothing.
+
+        Args:
+            lacking: The keys that get less than they want.
+            steady: Those of them that compute without a pause, whose weights are corrected.
         """
         self._had = {owner: self._had.get(owner, 0.0) * _FADES for owner in lacking}
+        self._corrections = {owner: self._corrections.get(owner, 1.0) for owner in lacking}
         for owner, clock in self._clocks.values():
             if owner in lacking:
                 self._had[owner] += clock.seconds()
             clock.begin()
-        before, self._corrections = self._corrections, {}
-        for outer in {_outer(right) for right in lacking.values()}:
-            weights = {owner: right.weight for owner, right in lacking.items() if _outer(right) == outer}
+        for outer in {_outer(lacking[owner]) for owner in steady}:
+            weights = {owner: lacking[owner].weight for owner in steady if _outer(lacking[owner]) == outer}
             whole = sum(weights.values())
             each = sum(self._had[owner] for owner in weights) / whole
             corrected = {
-                owner: weight * before.get(owner, 1.0) * _within(_AT_ONCE, each * weight, self._had[owner])
+                owner: weight * self._corrections[owner] * _within(_AT_ONCE, each * weight, self._had[owner])
                 for owner, weight in weights.items()
             }
             more = sum(corrected.values()) / whole
