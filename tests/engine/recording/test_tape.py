@@ -37,6 +37,19 @@ def numbers(answers):
     return [None if answer is None else np.asarray(answer.array).tolist() for answer in answers]
 
 
+def test_after_a_block_aside_a_tape_is_as_it_was(context):
+    x = context.constant(np.ones((400, 400), np.float32))  # a product of them is heavy
+    tape = recording(context, x, persistent=True)
+    apply(context, "add", x, x)
+    before = len(tape.nodes), dict(tape.tracked), tape.unregistered, tape.sparse, tape.heavy
+    with tape.aside():
+        apply(context, "matmul", x, x)
+        apply(context, "nextafter", x, x)
+        apply(context, "truncatemod", x, x)
+        assert (len(tape.nodes), tape.unregistered, tape.heavy) == (4, True, True)
+    assert (len(tape.nodes), dict(tape.tracked), tape.unregistered, tape.sparse, tape.heavy) == before
+
+
 # ------------------------------------------------------------------------------------------------------------ residuals
 @pytest.mark.parametrize(
     ("name", "tracked", "retained"),

@@ -28,7 +28,7 @@ _CLOCK: Final = 5.0  #: Seconds by which the clocks of this machine and a server
 #: Optional packages: the extra, a module of it, and its purpose.
 _EXTRAS: Final = (
     ("keras", "keras", "tf.keras"),
-    ("local", "scipy", "special functions inside this process"),
+    ("local", "scipy", "sessions inside this process"),
     ("fast", "zlib_ng", "checking the bytes of large tensors faster"),
     ("graph", "pygraphviz", "pictures of tapes"),
     ("server", "fastapi", "teletape serve"),
