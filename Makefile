@@ -20,16 +20,18 @@ EXTRAS ?= server,keras
 BIN := .venv/bin
 # Without -P, -m puts the working folder on sys.path, and engine/, wire/, client/ and server/ become importable.
 MODULE := $(BIN)/python -P -m
-# Stamps of what .venv holds: all that `make test` needs, and what the demo needs, which is a part of it.
+# Stamps of what .venv holds: all that `make test` needs, what the demo needs of it, and what other tests need.
 INSTALLED := .venv/.installed
 DEMO_INSTALLED := .venv/.installed-demo
+BROWSER_INSTALLED := .venv/.installed-browser
+CLIENTS_INSTALLED := .venv/.installed-clients
 PEERS_PIP := .venv/peers/bin/python -m pip --disable-pip-version-check install --quiet
 PIP := $(MODULE) pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
 # Tests start hundreds of Python processes, and each would compile all modules anew where nothing keeps the result.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: adapters programs help install demo serve test more test-kernels keras-tests fuzz simulate soak chaos durability restarts rivals flood contract sanitize laws bench bench-peers bench-check openapi reference layout pages browser client-tools clients onnx-answers kernels gpu lint format constraints image clean
+.PHONY: adapters programs help install demo serve test conformance more test-kernels keras-tests fuzz simulate soak chaos durability restarts rivals flood contract sanitize laws bench bench-peers bench-check openapi reference layout pages browser-tools browser client-tools clients onnx-answers kernels gpu lint format constraints image clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/\1|\2/p' Makefile | while IFS='|' read -r name what; do printf '%-12s %s\n' "$$name" "$$what"; done
@@ -51,14 +53,17 @@ demo: $(DEMO_INSTALLED) ## train on handwritten digits through a server on loopb
 serve: $(INSTALLED) ## start a server (settings: ARGS, or TELETAPE_HOST, _PORT, _DEVICE, _API_KEYS)
 	$(BIN)/teletape serve $(ARGS)
 
-test: $(INSTALLED) ## run the tests; `make more` runs more cases of them, `make lint` runs linters and type checkers
-	$(MODULE) pytest -m 'not checkers and not more' $(XDIST) $(ARGS)
+test: $(INSTALLED) ## run the tests; others: `make more`, `make browser`, `make clients`, `make keras-tests`, `make lint`
+	$(MODULE) pytest -m 'not checkers and not more and not browser and not clients' $(XDIST) $(ARGS)
 
 more: $(INSTALLED) ## run the cases that `make test` leaves out, because it runs others like them
 	$(MODULE) pytest -m more $(XDIST) $(ARGS)
 
 test-kernels: $(INSTALLED) ## run the examples, the pages and the plans in this process, with other kernels than this processor gets
 	$(BIN)/python scripts/other_kernels.py $(MODULE) pytest -m 'not more' $(XDIST) $(OTHER_KERNELS) $(ARGS)
+
+conformance: $(INSTALLED) ## run every recorded program in this process and over HTTP, where `make test` runs a choice over HTTP
+	$(MODULE) pytest -m 'not checkers' $(XDIST) tests/conformance/test_conformance.py $(ARGS)
 
 keras-tests: $(INSTALLED) ## run Keras's own tests on Teletape, and compare with TensorFlow: ARGS='--family rnn --http'
 	$(BIN)/python -P tests/keras_suite/run.py $(ARGS)
@@ -124,16 +129,24 @@ pages: $(INSTALLED) ## run the programs of the pages and write what they print; 
 	$(BIN)/python scripts/compatibility.py $(ARGS)
 	$(BIN)/python scripts/pages.py $(ARGS)
 
-browser: $(INSTALLED) ## install Playwright and Chromium, then run the browser tests
-	$(PIP) --editable '.[browser]'
+browser-tools: $(BROWSER_INSTALLED) ## install Playwright and Chromium
+
+$(BROWSER_INSTALLED): $(INSTALLED)
+	$(BIN)/python scripts/install.py browser
 	@command -v chromium-headless-shell chromium >/dev/null || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium-headless-shell; } || { echo "make: no chromium, and it could not be installed: apt-get install chromium-headless-shell as root, then make browser" >&2; exit 1; }
+	@touch $@
+
+browser: browser-tools ## install them, then run the tests of pages in a browser
 	$(MODULE) pytest -m browser --require=browser $(ARGS)
 
-client-tools: $(INSTALLED) ## install clients of other projects, and generators of clients (npm and pip)
+client-tools: $(CLIENTS_INSTALLED) ## install clients of other projects, and generators of clients (npm and pip)
+
+$(CLIENTS_INSTALLED): $(INSTALLED) $(wildcard tests/server/clients/package-lock.json tests/server/clients/requirements.txt)
 	@command -v npm >/dev/null || { echo "make: npm not found: install Node.js 18 or newer (Debian: apt-get install nodejs npm), then make clients" >&2; exit 1; }
 	cd tests/server/clients && npm ci --no-audit --no-fund --loglevel=error
 	$(BIN)/python -m venv --without-pip .venv/clients
 	$(BIN)/python scripts/install.py --into .venv/clients tests/server/clients/requirements.txt
+	@touch $@
 
 clients: client-tools ## install them, then run the tests of clients
 	$(MODULE) pytest -m clients --require=clients $(ARGS)
