@@ -26,7 +26,7 @@ from teletape_engine.recording.progress import Progress, TimeBudget, no_progress
 from teletape_engine.recording.values import Literal, Value, Variable
 from teletape_engine.session.batches import broken_off, run_batch
 from teletape_engine.session.entries import Entry, Poison, facts
-from teletape_engine.session.repetitions import Repetitions
+from teletape_engine.session.repeats.repetitions import Repetitions
 from teletape_engine.session.snapshot import moved, plain, putting, taking
 from teletape_engine.session.snapshot.moved import Moved
 from teletape_engine.session.snapshot.plain import Snapshot

@@ -18,8 +18,8 @@ from teletape_engine.plans.ir.buffers import same_layout, same_numbers
 from teletape_engine.plans.policy import POLICY, Policy
 from teletape_engine.recording.tape import Tape
 from teletape_engine.recording.values import Literal
+from teletape_engine.session.repeats.step_lowering import StepLowering
 from teletape_engine.session.session import Session
-from teletape_engine.session.step_lowering import StepLowering
 from teletape_engine.spec import DTYPES
 
 FIRST = 1 << 40

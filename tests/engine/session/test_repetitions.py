@@ -39,8 +39,8 @@ from teletape_engine.plans.policy import POLICY, Policy
 from teletape_engine.plans.run.c import loaded
 from teletape_engine.recording.provenance import expanded
 from teletape_engine.recording.values import Literal, Value, Variable, untyped
-from teletape_engine.session import repetitions
-from teletape_engine.session.repetitions import Repetitions
+from teletape_engine.session.repeats import repetitions
+from teletape_engine.session.repeats.repetitions import Repetitions
 from teletape_engine.session.session import Session
 from teletape_engine.spec import DTYPES
 

@@ -7,7 +7,7 @@ import teletape as tf
 from teletape.core.sessions.current import use
 from teletape.core.sessions.local import LocalSession
 from teletape_engine.plans.policy import POLICY
-from teletape_engine.session.repetitions import Repetitions
+from teletape_engine.session.repeats.repetitions import Repetitions
 
 STEPS = 10
 

@@ -31,9 +31,9 @@ from teletape_engine.recording.provenance import Event, Record, Return, is_plain
 from teletape_engine.recording.values import Literal, Uid, Value, Variable, new_uid, typed_array
 from teletape_engine.session.clients import FIRST_CLIENT_ID
 from teletape_engine.session.handlers.values import fetched, note_fetch
+from teletape_engine.session.repeats.step_needs import Needs, needs_of
+from teletape_engine.session.repeats.step_plan import ATTEMPTS, Build, KnownStep, StepPlan, Taken
 from teletape_engine.session.state import MAIN, State
-from teletape_engine.session.step_needs import Needs, needs_of
-from teletape_engine.session.step_plan import ATTEMPTS, Build, KnownStep, StepPlan, Taken
 from teletape_engine.spec import DType, Spec, native
 
 _MOST_STRUCTURES: Final = 128  #: Structures that a session remembers.
@@ -236,10 +236,9 @@ class Repetitions:
         *,
         is_noted: bool,
     ) -> Answer | None:
-        state, needs, executor, plan = self._state, step.needs, taken.executor, prepared.plan
-        ids, created = contents.taken, contents.created
-        for number in needs.early:
-            state.release(ids[number])
+        state, executor, plan = self._state, taken.executor, prepared.plan
+        for number in step.needs.early:
+            state.release(contents.taken[number])
         started = taken.started
         try:
             state.monitor.command(0)
@@ -257,27 +256,42 @@ class Repetitions:
                 step.plans[key] = None
             return None
         step.left = ATTEMPTS
-        if not is_noted:
-            return Answer(tuple(results), None, state.memory.estimate())
+        if is_noted:
+            self._finish(step.needs, prepared, contents, taken, started, values)
+            for entry, result in zip(prepared.results, results, strict=True):
+                if isinstance(result, Fetched):
+                    note_fetch(state, returned[entry[-1]], result)
+            self._name(step.needs, prepared, contents, returned)
+        return Answer(tuple(results), None, state.memory.estimate())
+
+    def _finish(
+        self,
+        needs: Needs,
+        prepared: StepPlan,
+        contents: Contents,
+        taken: Taken,
+        started: Sequence[Value],
+        values: Sequence[Value],
+    ) -> None:
+        """Assigns to the variables, and notes in the batch's context what has been computed."""
+        state, executor = self._state, taken.executor
         state.current = executor
         if needs.context is not None:
-            state.switch(ids[needs.context])
-        provenance = executor.provenance
-        notes: tuple[Record, ...] = ()
+            state.switch(contents.taken[needs.context])
         first = len(taken.started)
         for source, number in needs.notes:
             if source == TENSORS:
                 tensor = started[first + number]
-                provenance.note_constant(tensor, tensor.array)
-        if prepared.uses:
-            notes = self._notes(prepared.uses, contents.numbers, needs)
+                executor.provenance.note_constant(tensor, tensor.array)
+        notes = self._notes(prepared.uses, contents.numbers, needs) if prepared.uses else ()
         arguments = [*taken.arguments, *started[first:]] if len(started) > first else taken.arguments
-        plan.finish(executor, arguments, started, values, notes)
+        prepared.plan.finish(executor, arguments, started, values, notes)
         if needs.tapes:
             executor.context.begin_epoch()
-        for entry, result in zip(prepared.results, results, strict=True):
-            if isinstance(result, Fetched):
-                note_fetch(state, returned[entry[-1]], result)
+
+    def _name(self, needs: Needs, prepared: StepPlan, contents: Contents, returned: Sequence[Any]) -> None:
+        """Gives what stays its ids, and releases what the batch releases."""
+        state, ids, created = self._state, contents.taken, contents.created
         entries = state.entries
         for at, number in prepared.remaining:
             entries[created[at]] = returned[number]
@@ -287,7 +301,6 @@ class Repetitions:
             state.forget([ids[number] for number in needs.temporaries])
         self._note_created(needs, created, prepared.unnamed)
         state.note_highest()
-        return Answer(tuple(results), None, state.memory.estimate())
 
     def _result(self, entry: Any, returned: Sequence[Any], contents: Contents) -> Result:
         """One result of a batch: as in every run, or with the numbers of a value."""

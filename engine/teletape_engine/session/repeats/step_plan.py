@@ -21,9 +21,9 @@ from teletape_engine.plans.session_plans import SessionPlans
 from teletape_engine.recording.executor import Executor
 from teletape_engine.recording.values import Literal, Uid, Value
 from teletape_engine.session.batches import run_batch
+from teletape_engine.session.repeats.step_lowering import StepLowering
+from teletape_engine.session.repeats.step_needs import Needs
 from teletape_engine.session.state import MAIN, State
-from teletape_engine.session.step_lowering import StepLowering
-from teletape_engine.session.step_needs import Needs
 from teletape_engine.spec import DType
 
 _MOST_STEP_PLANS: Final = 8  #: Plans of one structure, by specs and numbers.

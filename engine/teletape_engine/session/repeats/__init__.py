@@ -1,0 +1,1 @@
+"""Repeated batches: recognised by their structure, and run as plans, as functions are."""
