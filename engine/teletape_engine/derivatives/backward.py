@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from typing import Protocol
 
-from teletape_engine.catalogue.binding import Bound, Select, TapeCall
+from teletape_engine.catalogue.binding import Select, TapeCall
 from teletape_engine.catalogue.op import WorkKind
 from teletape_engine.catalogue.slices import GradientKind, SparseGradient
 from teletape_engine.derivatives.query import Declarations, GradientFunction, InputCotangents, Stop
 from teletape_engine.derivatives.walks import check_registered, in_tensorflow_order, leading_to
+from teletape_engine.generators import driven
 from teletape_engine.recording.cotangents import Algebra, Ct
 from teletape_engine.recording.custom import FunctionGradient
 from teletape_engine.recording.executor import translated
@@ -75,20 +76,16 @@ def backward(
         check_cancelled=check_cancelled,
         admit_work=admit_work,
     )
-    try:
-        stop = next(walk)
-        while True:
-            gradient = stop.residuals[0] if stop.residuals else None
-            if isinstance(gradient, FunctionGradient) and algebra.structural:
-                stop = walk.send(
-                    [GradientKind.DENSE if has_gradient else None for has_gradient in gradient.has_gradient]
-                )
-                continue
-            if at_stop is None:
-                raise stop.unanswered()
-            stop = walk.send(at_stop(stop))
-    except StopIteration as done:
-        return done.value  # type: ignore[no-any-return]  # StopIteration is untyped
+
+    def answer(stop: Stop) -> InputCotangents:
+        gradient = stop.residuals[0] if stop.residuals else None
+        if isinstance(gradient, FunctionGradient) and algebra.structural:
+            return [GradientKind.DENSE if has_gradient else None for has_gradient in gradient.has_gradient]
+        if at_stop is None:
+            raise stop.unanswered()
+        return at_stop(stop)
+
+    return driven(walk, answer)
 
 
 def backward_pass(
@@ -131,21 +128,15 @@ def backward_pass(
             on the way to the sources or not.
     """
     declarations = Declarations() if declarations is None else declarations
+    targets = [uid for uid, _ in starts]
     if tape.unregistered:
-        check_registered(tape, [uid for uid, _ in starts], declarations)
-    cts: dict[Uid | None, Ct] = {}
-    for uid, ct in starts:
-        cts[uid] = algebra.add(cts[uid], ct) if uid in cts else ct
-    nodes = tape.nodes
+        check_registered(tape, targets, declarations)
+    structural, open_residuals, add = algebra.structural, algebra.open, algebra.add
+    cts = _at_targets(starts, algebra)
     wanted = set(sources)
     needed = leading_to(tape, wanted, declarations)
-    structural, open_residuals, add = algebra.structural, algebra.open, algebra.add
-    if tape.sparse > 1 and observer is None:  # slices are concatenated as they arrive
-        nodes = in_tensorflow_order(nodes, [uid for uid, _ in starts])
-        if release:
-            tape.nodes.clear()
+    nodes = _in_order(tape, targets, release=release, is_observed=observer is not None)
     passed: dict[Uid, Ct] = {}  # of sources that are results themselves
-    tracked = tape.tracked
     take, forget = nodes.pop if release else reversed(nodes[:]).__next__, cts.pop
     if tape.heavy and admit_work is not None and not structural:
         take = _admitted(take, cts, needed, admit_work)
@@ -169,13 +160,11 @@ def backward_pass(
                     if observer is not None:
                         observer.share(position, 0, ct, ct)
                 elif declarations.stops_at(plan):
-                    shares = yield Stop(bound, inputs, ct if ct.__class__ is list else [ct], residuals, where, cts)
-                    for i, (into, share) in enumerate(zip(inputs, shares, strict=True)):
-                        if share is not None and into in tracked and (needed is None or into in needed):
-                            if observer is not None:
-                                observer.share(position, i, ct, share)
-                            earlier = cts.get(into)
-                            cts[into] = share if earlier is None else add(earlier, share)
+                    shares = yield Stop(bound, inputs, _of_results(ct), residuals, where, cts)
+                    for i, share in _going_on(tape, inputs, shares, needed):
+                        if observer is not None:
+                            observer.share(position, i, ct, share)
+                        _add_to(cts, inputs[i], share, algebra)
                 continue
             if ct.__class__ is SparseGradient and not plan.passes:
                 ct = algebra.dense(ct)
@@ -191,12 +180,53 @@ def backward_pass(
                         earlier = cts.get(into)
                         cts[into] = share if earlier is None else add(earlier, share)
             except (ArithmeticError, TypeError) as error:  # for a Python number among the inputs
-                assert isinstance(plan.bound, Bound)  # what has rules is an op
-                raise translated(error, plan.bound) from error
+                raise translated(error, plan.bound) from error  # type: ignore[arg-type]  # what has rules is an op
         top = bottom
         if top:
             check_cancelled()
-    return {uid: cts[uid] for uid in wanted if uid in cts} | passed
+    return _picked(cts, wanted) | passed
+
+
+def _at_targets(starts: Sequence[tuple[Uid, Ct]], algebra: Algebra) -> dict[Uid | None, Ct]:
+    """The cotangents with which a pass begins, by uid."""
+    cts: dict[Uid | None, Ct] = {}
+    for uid, ct in starts:
+        _add_to(cts, uid, ct, algebra)
+    return cts
+
+
+def _picked(cts: Mapping[Uid | None, Ct], wanted: Collection[Uid]) -> dict[Uid, Ct]:
+    return {uid: cts[uid] for uid in wanted if uid in cts}
+
+
+def _of_results(ct: Ct) -> list[Ct]:
+    """The cotangent of each result of a call."""
+    return ct if ct.__class__ is list else [ct]
+
+
+def _add_to(cts: dict[Uid | None, Ct], uid: Uid | None, share: Ct, algebra: Algebra) -> None:
+    cts[uid] = algebra.add(cts[uid], share) if uid in cts else share
+
+
+def _in_order(tape: Tape, targets: Sequence[Uid], *, release: bool, is_observed: bool) -> list[NodeTuple]:
+    """The tape's nodes, in the order in which slices are to be concatenated if there are several."""
+    if tape.sparse <= 1 or is_observed:
+        return tape.nodes
+    nodes = in_tensorflow_order(tape.nodes, targets)
+    if release:
+        tape.nodes.clear()
+    return nodes
+
+
+def _going_on(
+    tape: Tape, inputs: Sequence[Uid | None], shares: InputCotangents, needed: Collection[Uid | None] | None
+) -> list[tuple[int, Ct]]:
+    """Those of the shares from the caller's function that go on backwards, each with the number of its input."""
+    return [
+        (i, share)
+        for i, (into, share) in enumerate(zip(inputs, shares, strict=True))
+        if share is not None and into in tape.tracked and (needed is None or into in needed)
+    ]
 
 
 def _admitted(

@@ -15,6 +15,7 @@ from teletape_engine.derivatives.backward import backward_pass
 from teletape_engine.derivatives.query import GradientQuery, InputCotangents, Stop
 from teletape_engine.derivatives.walks import source_passed_to
 from teletape_engine.errors import InvalidArgumentError, TapeConsumedError
+from teletape_engine.generators import driven
 from teletape_engine.recording.cotangents import Operands
 from teletape_engine.recording.custom import FunctionGradient
 from teletape_engine.recording.recorder import Recorder
@@ -45,9 +46,7 @@ def gradient(recorder: Recorder, query: GradientQuery, *, as_ops: bool = False) 
     try:
         call = recorder.pass_call
         if call is None or recorder.recorded or as_ops:
-            stop = next(walk)
-            while True:
-                stop = walk.send(at_stop(stop))
+            return driven(walk, at_stop)
         try:  # the rules run outside every kernel, and the caller's functions outside the pass
             stop = call(next, walk)
         except RuntimeError as error:

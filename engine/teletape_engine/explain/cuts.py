@@ -10,9 +10,10 @@ from teletape_engine.catalogue.op import Trait
 from teletape_engine.catalogue.rule import NOT_REGISTERED, NoGradient
 from teletape_engine.catalogue.slices import GradientKind
 from teletape_engine.derivatives.backward import backward_pass
-from teletape_engine.derivatives.query import Declarations
+from teletape_engine.derivatives.query import Declarations, InputCotangents, Stop
 from teletape_engine.explain.provenance_graph import Edge, Origin, ProvenanceGraph
 from teletape_engine.explain.reasons import Reason
+from teletape_engine.generators import driven
 from teletape_engine.recording.cotangents import Presence
 from teletape_engine.recording.custom import CustomTapeCall
 from teletape_engine.recording.progress import never_cancelled
@@ -90,14 +91,13 @@ class Cuts:
             observer=observer,
             check_cancelled=self._check_cancelled,
         )
-        try:
-            stop = next(walk)
-            while True:
-                declined = self.tape.declined
-                count = len(stop.bound.specs)
-                stop = walk.send([None if (stop.bound, i) in declined else GradientKind.DENSE for i in range(count)])
-        except StopIteration:
-            return Connectivity(observer.reached, observer.nonzero, observer.unregistered)
+
+        def answer(stop: Stop) -> InputCotangents:
+            declined, count = self.tape.declined, len(stop.bound.specs)
+            return [None if (stop.bound, i) in declined else GradientKind.DENSE for i in range(count)]
+
+        driven(walk, answer)
+        return Connectivity(observer.reached, observer.nonzero, observer.unregistered)
 
     # -------------------------------------------------------------------------------------------------------- reasons
     def reason(self, edge: Edge) -> Reason | None:

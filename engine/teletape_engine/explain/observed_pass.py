@@ -16,6 +16,7 @@ from teletape_engine.catalogue.slices import SparseGradient
 from teletape_engine.derivatives.backward import Observer, backward_pass
 from teletape_engine.derivatives.query import Declarations
 from teletape_engine.derivatives.walks import leading_to
+from teletape_engine.generators import driven
 from teletape_engine.recording.cotangents import Arrays
 from teletape_engine.recording.tape import NodeTuple, Tape
 from teletape_engine.recording.values import Uid
@@ -114,12 +115,7 @@ class ObservedPass:
             observer=observer,
             check_cancelled=self._check_cancelled,
         )
-        try:
-            stop = next(walk)
-            while True:
-                stop = walk.send([None] * len(stop.bound.specs))
-        except StopIteration as done:
-            return done.value  # type: ignore[no-any-return]  # StopIteration is untyped
+        return driven(walk, lambda stop: [None] * len(stop.bound.specs))
 
     def calls_below(self, source: Uid) -> dict[Uid, Any]:
         """The cotangents that come to the caller's functions on the paths to a source, by uid."""

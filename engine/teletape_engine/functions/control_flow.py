@@ -14,7 +14,8 @@ from teletape_engine.catalogue.namespace import ops
 from teletape_engine.errors import InvalidArgumentError
 from teletape_engine.functions.batched import map_entries
 from teletape_engine.functions.function import Function, runs
-from teletape_engine.plans.iterations import Iterations
+from teletape_engine.generators import driven
+from teletape_engine.plans.iterations import Iterations, Part
 from teletape_engine.plans.run.loops.form import LoopForm
 from teletape_engine.recording.provenance import Event
 from teletape_engine.recording.recorder import Mode, Recorder
@@ -40,7 +41,8 @@ def run_while(
     """
     cond, body = functions
     values, captured = _split(recorder, command.captured, inputs)
-    counted = len(command.outputs) == len(values) + 1
+    carried = len(values)
+    counted = len(command.outputs) == carried + 1
     if not recorder.mode.decides:
         condition = cond.run(recorder, [*values, *captured], tie=False)
         _check_selector(condition, "the condition of a while loop")
@@ -49,34 +51,20 @@ def run_while(
         taken = [each for each in map(recorder.as_value, (*values, *captured)) if each.spec.differentiable]
         last = [_tied(recorder, [value, *taken]) if value.spec.differentiable else value for value in last]
         return [*last, recorder.full(_COUNT, 0)] if counted else last
-    limit, iterations = command.maximum_iterations, 0
-    loop = Iterations.of(recorder, body, cond, LoopForm(len(values)), captured)
-    while limit is None or iterations < limit:
-        steps = recorder
-        if loop is not None:
-            turned = loop.turns(values, iterations, None if limit is None else limit - iterations)
-            if turned is not None:
-                values, iterations = [*turned.values], iterations + turned.iterations
-                if turned.ended:
-                    break
-                if turned.iterations:
-                    continue
-            steps = loop.recorder
-            loop = None if loop.over else loop
-        condition = cond.run(steps, [*values, *captured], tie=False)
-        _check_selector(condition, "the condition of a while loop")
-        if not recorder.decide(condition[0]):
-            break
-        if loop is not None:
-            loop.decided(condition[0])
-        recorder.iteration(iterations, limit or 0)
-        results = _results(steps, body, [*values, *captured])
-        _check_values(results, len(values))
-        _check_alike(values, results, "the body's result", "loop value")
-        if loop is not None:
-            loop.finished(results)
-        values = results
-        iterations += 1
+    loop = Iterations(recorder, body, cond, LoopForm(carried), captured, most=command.maximum_iterations)
+
+    def run(part: Part) -> list[Any]:
+        steps, arguments, is_condition = part
+        if is_condition:
+            condition = cond.run(steps, arguments, tie=False)
+            _check_selector(condition, "the condition of a while loop")
+            return condition
+        results = _results(steps, body, arguments)
+        _check_values(results, carried)
+        _check_alike(arguments[:carried], results, "the body's result", "loop value")
+        return results
+
+    values, iterations, _ = driven(loop.run(values), run)
     if not iterations:
         _note_unused(recorder, Event.NO_ITERATION, captured, values)
     return [*values, recorder.number(Literal(iterations), _COUNT.dtype)] if counted else values
@@ -139,45 +127,25 @@ def run_scan(
         last, stacks = _connected(recorder, body, carry, elements, captured, counted=length)
         return [*last, *stacks]
     recorder.expect(length)
-    rows = [_Elements(recorder, value, length) for value in elements]
-    columns: list[list[Recorded | None]] = []
-    form = LoopForm(len(carry), len(elements), command.reverse)
-    loop = Iterations.of(recorder, body, None, form, captured, elements, length)
-    stacking, iteration = loop, 0
-    while iteration < length:
-        at = length - 1 - iteration if command.reverse else iteration
-        parts = [row[at] for row in rows]
-        steps = recorder
-        if loop is not None:
-            turned = loop.turns(carry, iteration, length - iteration, parts)
-            if turned is not None and turned.iterations:
-                if not iteration:
-                    columns = [[] for _ in loop.stacks or ()]
-                carry, iteration = turned.values, iteration + turned.iterations
-                for column in columns:
-                    column += [None] * turned.iterations
-                continue
-            steps = loop.recorder
-            loop = None if loop.over else loop
-        recorder.iteration(iteration, length)
-        results = _results(steps, body, [*carry, *parts, *captured])
-        _check_count(results, len(carry))
-        _check_alike(carry, results[: len(carry)], "the body's result", "carried value")
-        if loop is not None:
-            loop.finished(results)
-        carry, others = results[: len(carry)], results[len(carry) :]
-        if columns and len(others) == len(columns):
-            for column, result in zip(columns, others, strict=True):
-                column.append(result)
-        elif iteration == 0:
-            columns = [[result] for result in others]
-        iteration += 1
-    if stacking is not None and stacking.stacks is not None:
-        return [*carry, *[stacking.stack_of(number, column, inputs) for number, column in enumerate(columns)]]
+    carried, form = command.carried, LoopForm(command.carried, len(elements), command.reverse)
+    loop = Iterations(recorder, body, None, form, captured, elements, length)
+
+    def run(part: Part) -> list[Any]:
+        steps, arguments, _ = part
+        results = _results(steps, body, arguments)
+        _check_count(results, carried)
+        _check_alike(arguments[:carried], results[:carried], "the body's result", "carried value")
+        return results
+
+    carry, _, others = driven(loop.run(carry, [_Elements(recorder, value, length) for value in elements]), run)
+    if loop.stacks is not None:
+        return [*carry, *loop.stacked(others, inputs)]
     if not length:
         _, stacks = _connected(recorder, body, carry, elements, captured, counted=0)
         return [*carry, *[recorder.full(stack.spec, 0) for stack in stacks]]
-    return [*carry, *[_stacked(recorder, column[::-1] if command.reverse else column) for column in columns]]
+    rows = [results for _, results in others]
+    columns = zip(*(rows[::-1] if command.reverse else rows), strict=True)
+    return [*carry, *[_stacked(recorder, column) for column in columns]]
 
 
 @runs(commands.Map)

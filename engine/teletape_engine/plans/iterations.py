@@ -1,13 +1,14 @@
 """The iterations of a running loop: which of them the interpreter makes, which is lowered, and which the library makes.
 
 The interpreter makes the first; then one is lowered; if the next has arguments of the same layouts, the library makes
-the rest. The plan is remembered with the body's own plans.
+the rest. The plan is remembered with the body's own plans. The loop is a generator: it stops at what the interpreter is
+to run, and goes on with the results.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Final, NamedTuple, Protocol
+from collections.abc import Generator, Sequence
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
@@ -21,7 +22,7 @@ from teletape_engine.plans.policy import POLICY
 from teletape_engine.plans.run.c.loaded import LIBRARY_LOADED
 from teletape_engine.plans.run.loops.form import LoopForm, Turned
 from teletape_engine.plans.run.loops.loop import Loop
-from teletape_engine.recording.executor import Executor, note_decision
+from teletape_engine.recording.executor import note_decision
 from teletape_engine.recording.recorder import Recorder
 from teletape_engine.recording.values import Value, Variable, new_uid
 from teletape_engine.spec import Spec
@@ -48,6 +49,14 @@ class Repeated(Protocol):
         """Whether shapes depend on values."""
 
 
+#: What the interpreter is to run of a loop: its recorder, the arguments, and whether it is the condition or the body.
+Part: TypeAlias = tuple[Recorder, list[Any], bool]
+
+
+class _Row(Protocol):
+    def __getitem__(self, at: int) -> Any: ...
+
+
 class _Watched(NamedTuple):
     """An iteration that is lowered.
 
@@ -72,83 +81,117 @@ class _Watched(NamedTuple):
     results: Sequence[Any] = ()
 
 
+class LoopResults(NamedTuple):
+    """What a loop comes to.
+
+    Attributes:
+        values: What it carries, after the last iteration.
+        iterations: Their number.
+        others: For each iteration of the interpreter its number, and its results after those that are carried.
+    """
+
+    values: list[Any]
+    iterations: int
+    others: Sequence[tuple[int, list[Any]]]
+
+
 class Iterations:
     """The iterations of one loop.
 
     Args:
-        recorder: Of the loop; nothing records.
+        recorder: Of the loop.
         body: The body.
         condition: The condition; None: the loop has a length.
         form: What the arguments of the body are.
         captured: The arguments after those that are carried, and after the elements.
         sources: The arrays of which elements are taken.
-        length: The number of iterations; 0: not known.
+        most: The number of iterations, at most if there is a condition; None: no limit.
 
     Attributes:
-        recorder: For the next iteration, if the interpreter makes it.
         stacks: For each result after the carried ones an array for those of all iterations, once the library has made
             some.
-        over: Whether the interpreter makes all further iterations.
     """
 
     def __init__(
         self,
-        recorder: Executor,
-        body: Repeated,
-        condition: Repeated | None,
-        form: LoopForm,
-        captured: Sequence[Any],
-        sources: Sequence[Value] = (),
-        length: int = 0,
-    ) -> None:
-        self.recorder: Recorder = recorder
-        self.stacks: list[Any] | None = None
-        self.over = False
-        self._recorder, self._plans, self._condition, self._form = recorder, body.plans, condition, form
-        self._captured, self._sources, self._length = captured, sources, length
-        self._watched: _Watched | None = None
-        self._tries, self._size = 0, body.size
-
-    @classmethod
-    def of(
-        cls,
         recorder: Recorder,
         body: Repeated,
         condition: Repeated | None,
         form: LoopForm,
         captured: Sequence[Any],
-        sources: Sequence[Value] = (),
-        length: int = 0,
-    ) -> Iterations | None:
-        """The iterations of a loop; None: all of them are the interpreter's."""
-        if not POLICY.enabled or not POLICY.compiled or LIBRARY_LOADED is None:
-            return None
-        timed = recorder.step_times is not None  # iteration by iteration, so that each step has its time
-        if timed or not recorder.plannable or recorder.recorded or not body.plans.possible:
-            return None
-        if condition is not None and not condition.plans.possible and (condition.size or condition.dynamic):
-            return None
-        if condition is None and length < _FEW and not POLICY.compared:
-            return None
-        for source in sources:
-            if source.array.__class__ is not np.ndarray or not source.array.flags.c_contiguous:
-                return None
-        return cls(recorder, body, condition, form, captured, sources, length)  # type: ignore[arg-type]  # an Executor
+        sources: Sequence[Any] = (),
+        most: int | None = None,
+    ) -> None:
+        self.stacks: list[Any] | None = None
+        self._recorder: Any = recorder  # an Executor, if the library makes iterations
+        self._plans, self._condition, self._form = body.plans, condition, form
+        self._captured, self._sources, self._most = captured, sources, most
+        self._length = most or 0 if condition is None else 0  # 0: not known
+        self._watched: _Watched | None = None
+        self._tries, self._size = 0, body.size
+        self._over = not self._may_be_planned()  # whether the interpreter makes all further iterations
 
-    def turns(self, values: Sequence[Any], taken: int, most: int | None, elements: Sequence[Any] = ()) -> Turned | None:
-        """Makes iterations if there is a plan for them; None: the interpreter makes the next one, with `recorder`.
+    def _may_be_planned(self) -> bool:
+        recorder, condition = self._recorder, self._condition
+        if not POLICY.enabled or not POLICY.compiled or LIBRARY_LOADED is None:
+            return False
+        timed = recorder.step_times is not None  # iteration by iteration, so that each step has its time
+        if timed or not recorder.plannable or recorder.recorded or not self._plans.possible:
+            return False
+        if condition is not None:
+            return condition.plans.possible or not (condition.size or condition.dynamic)
+        if self._length < _FEW and not POLICY.compared:
+            return False
+        return all(each.array.__class__ is np.ndarray and each.array.flags.c_contiguous for each in self._sources)
+
+    def run(self, values: list[Any], rows: Sequence[_Row] = ()) -> Generator[Part, list[Any], LoopResults]:
+        """The loop.
 
         Args:
-            values: What is carried.
-            taken: The number of iterations so far.
-            most: The number of iterations that are left; None: not known.
-            elements: Of the next iteration.
+            values: What is carried, at first.
+            rows: The elements of each array of which elements are taken.
+
+        Yields:
+            What the interpreter is to run next. To be sent, its results: of the body as recorded values.
 
         Raises:
-            InternalError: The plan, if it is to be compared, differs from the interpreter.
+            CancelledError, ResourceExhaustedError: See `Monitor.iteration`.
+            InternalError: A plan, if it is to be compared, differs from the interpreter.
         """
-        recorder = self.recorder = self._recorder
-        arguments = [*values, *elements, *self._captured]
+        recorder, most, length, taken, carried = self._recorder, self._most, self._length, 0, len(values)
+        others: list[tuple[int, list[Any]]] = []
+        while most is None or taken < most:
+            rest = self._captured
+            if rows:
+                at = length - 1 - taken if self._form.reverse else taken
+                rest = [*[row[at] for row in rows], *rest]
+            if not self._over and (turned := self._turns([*values, *rest], taken)) is not None:
+                values, taken = [*turned.values], taken + turned.iterations
+                if turned.ended and self._condition is not None:
+                    break
+                if turned.iterations:
+                    continue
+            watched, self._watched = self._watched, None
+            steps = recorder if watched is None else watched.lowering
+            if self._condition is not None:
+                [condition] = yield steps, [*values, *rest], True
+                if not recorder.decide(condition):
+                    break
+                if watched is not None:
+                    watched = watched._replace(condition=condition, head=len(watched.lowering.instructions))
+            recorder.iteration(taken, most or 0)
+            values = yield steps, [*values, *rest], False
+            if watched is not None:
+                self._watched = watched._replace(results=values)
+            if len(values) > carried:
+                others.append((taken, values[carried:]))
+                values = values[:carried]
+            taken += 1
+        return LoopResults(values, taken, others)
+
+    def _turns(self, arguments: list[Any], taken: int) -> Turned | None:
+        """Makes iterations if there is a plan for them; None: the interpreter makes the next one, lowered or not."""
+        recorder = self._recorder
         started = [argument.value if argument.__class__ is Variable else argument for argument in arguments]
         loops, watched = self._plans.loops, self._watched
         key = (self._condition, self._form, key_of(arguments, started))
@@ -157,27 +200,16 @@ class Iterations:
             self._plans.remember_loop(key, self._built(watched, started), recorder.memory)
         loop = loops.get(key, _UNKNOWN)
         if loop is None or (loop is not _UNKNOWN and recorder.decided is not None and not loop.decides_bool):
-            self.over = True
+            self._over = True
         elif loop is not _UNKNOWN:
-            return self._turned(loop, arguments, started, taken, most)
+            return self._turned(loop, arguments, started, taken)
         elif self._tries == _TRIES or not plannable(arguments, started):
-            self.over = True
+            self._over = True
         elif taken >= POLICY.first - 1:
             self._tries += 1
-            self.recorder = lowering = Lowering(recorder, arguments, into=recorder.provenance.records)
+            lowering = Lowering(recorder, arguments, into=recorder.provenance.records)
             self._watched = _Watched(key, lowering, arguments, started, taken)
         return None
-
-    def decided(self, condition: Any) -> None:
-        """The interpreter has computed the condition of the iteration."""
-        watched = self._watched
-        if watched is not None:
-            self._watched = watched._replace(condition=condition, head=len(watched.lowering.instructions))
-
-    def finished(self, results: Sequence[Any]) -> None:
-        """The interpreter has made the iteration."""
-        if self._watched is not None:
-            self._watched = self._watched._replace(results=results)
 
     def _built(self, watched: _Watched, started: Sequence[Any]) -> Loop | None:
         _, lowering, arguments, before, taken, condition, head, results = watched
@@ -195,9 +227,7 @@ class Iterations:
                 raise InternalError(f"an iteration of a loop differs from the interpreter's: {difference}")
         return loop
 
-    def _turned(
-        self, loop: Loop, arguments: Sequence[Any], started: Sequence[Any], taken: int, most: int | None
-    ) -> Turned | None:
+    def _turned(self, loop: Loop, arguments: Sequence[Any], started: Sequence[Any], taken: int) -> Turned | None:
         recorder = self._recorder
         try:
             if self.stacks is None:
@@ -206,32 +236,34 @@ class Iterations:
                 self.stacks = [np.empty((self._length, *spec.shape), spec.dtype) for spec in loop.rows]
             recorder.memory.spend(loop.arena_bytes, "a loop")
         except ResourceExhaustedError:  # the interpreter may need less
-            self.over = True
+            self._over = True
             return None
+        left = None if self._most is None else self._most - taken
         turned = loop.run(
-            recorder, arguments, started, sources=self._sources, stacks=self.stacks, taken=taken, most=most
+            recorder, arguments, started, sources=self._sources, stacks=self.stacks, taken=taken, most=left
         )
-        self.over = turned.failed
+        self._over = turned.failed
         recorder.repeated += turned.iterations * self._size
         if recorder.decided is not None and self._condition is not None:
             note_decision(recorder.decided, 1, turned.iterations)
             note_decision(recorder.decided, 0, int(turned.ended))
         return turned
 
-    def stack_of(self, number: int, column: Sequence[Any], inputs: Sequence[Any]) -> Value:
-        """The results of all iterations.
+    def stacked(self, others: Sequence[tuple[int, list[Any]]], inputs: Sequence[Any]) -> list[Value]:
+        """The stacks with the results of all iterations, as values.
 
         Args:
-            number: Which of the results.
-            column: For each iteration, in order, the interpreter's result; None: the library has made it.
+            others: As in `LoopResults`.
             inputs: What the loop has begun with.
         """
-        assert self.stacks is not None
-        stack = self.stacks[number]
-        rows = column[::-1] if self._form.reverse else column
-        for at, value in enumerate(rows):
-            if value is not None:
-                stack[at] = value.array
+        stacks = self.stacks or []
+        for number, results in others:
+            at = self._length - 1 - number if self._form.reverse else number
+            for stack, result in zip(stacks, results, strict=True):
+                stack[at] = result.array
+        return [self._value_of(stack, inputs) for stack in stacks]
+
+    def _value_of(self, stack: Any, inputs: Sequence[Any]) -> Value:
         spec = Spec.of(stack.shape, stack.dtype)
         value = Value(stack, spec, new_uid())
         call = bind(_STACK, (spec.with_shape(spec.shape[1:]),), _STACK.attrs({}))

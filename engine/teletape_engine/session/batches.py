@@ -50,8 +50,7 @@ def run_batch(
     rollback, by_strand = batch.on_failure is OnFailure.ROLLBACK, batch.on_failure is OnFailure.STRAND
     poison = by_strand or batch.on_failure is OnFailure.POISON
     strand: Id = MAIN
-    created = [name for command in batch.commands for name in commands.outputs(command)] if rollback else []
-    new = [name for name in created if name not in state.entries]
+    new = _new_ids(state, batch) if rollback else ()
     state.results = []
     state.replacements = Replacements(undoable=rollback) if batch.replace else None
     state.current = state.context(MAIN)
@@ -86,9 +85,8 @@ def run_batch(
                     failure = failures[strand] = _failure(state, index, command, error)
         if failure is not None and poison:
             _poison(state, command, failure)
-        if due and index in due:
-            for name in due[index]:
-                state.release(name)
+        for name in due.get(index, ()):
+            state.release(name)
         if state.timing is not None:
             state.timing.note()
     if failures and rollback:
@@ -101,6 +99,12 @@ def run_batch(
         state.forget(batch.temporaries)
     state.note_highest()
     return _answer(state, state.memory.estimate())
+
+
+def _new_ids(state: State, batch: Batch) -> list[Id]:
+    """The ids that the batch creates and that name nothing before it."""
+    names = [name for command in batch.commands for name in commands.outputs(command)]
+    return [name for name in names if name not in state.entries]
 
 
 def _answer(state: State, bytes_in_use: int) -> Answer:

@@ -10,11 +10,12 @@ from teletape_engine.catalogue.op import WorkKind
 from teletape_engine.catalogue.slices import densify
 from teletape_engine.derivatives.backward import backward_pass
 from teletape_engine.derivatives.jacobian import BOUND, check_examples
-from teletape_engine.derivatives.query import GradientQuery
+from teletape_engine.derivatives.query import GradientQuery, InputCotangents, Stop
 from teletape_engine.derivatives.reports.counting import Counter
 from teletape_engine.derivatives.reports.speed import Speed
 from teletape_engine.derivatives.walks import peak_bytes
 from teletape_engine.errors import InvalidArgumentError, TapeConsumedError
+from teletape_engine.generators import driven
 from teletape_engine.recording.cotangents import Operands
 from teletape_engine.suggestions import with_nearest
 
@@ -188,11 +189,10 @@ def _pass(counter: Counter, query: GradientQuery) -> tuple[dict[Any, Any], int]:
     """The derivatives of the sources that a pass reaches, and how many of the program's functions it meets."""
     starts = [(target.uid, counter.value(target.spec)) for target in query.targets if target.spec.differentiable]
     walk = backward_pass(query.tape, starts, query.source_uids, Operands(counter), declarations=query.declarations)
-    functions = 0
-    try:
-        stop = next(walk)
-        while True:
-            functions += 1
-            stop = walk.send([counter.value(spec) if spec.differentiable else None for spec in stop.bound.specs])
-    except StopIteration as done:
-        return done.value, functions
+    stops: list[Stop] = []
+
+    def answer(stop: Stop) -> InputCotangents:
+        stops.append(stop)
+        return [counter.value(spec) if spec.differentiable else None for spec in stop.bound.specs]
+
+    return driven(walk, answer), len(stops)

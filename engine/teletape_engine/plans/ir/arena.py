@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -74,25 +74,8 @@ def placed(
     Raises:
         Unplaceable: See `span`.
     """
-    ends: dict[Buffer, int] = {}
-    for number, instruction in enumerate(instructions):
-        for view in (*instruction.inputs, instruction.output):
-            ends[view.buffer] = number
-    for group in groups:  # each tile of whole arrays is read after the last instruction of the tile before
-        for instruction in instructions[group.start : group.stop]:
-            for view in (*instruction.inputs, instruction.output):
-                if view.buffer not in group.inner:
-                    ends[view.buffer] = max(ends[view.buffer], group.stop - 1)
-    for buffer in last:
-        ends[buffer] = len(instructions)
-    late = {
-        group.stop - 1: [
-            view
-            for instruction in instructions[group.start : group.stop]
-            for view in (*instruction.inputs, instruction.output)
-        ]
-        for group in groups
-    }
+    ends = _last_uses(instructions, groups) | dict.fromkeys(last, len(instructions))
+    late = {group.stop - 1: list(_views(instructions[group.start : group.stop])) for group in groups}
     blocks: dict[Buffer, Block] = {}
     freed: list[list[Buffer]] = []
 
@@ -158,6 +141,22 @@ def steps_of(
                     steps.append(Fill((), View(buffer, layout)))
                 waiting = []
     return steps
+
+
+def _views(instructions: Sequence[Instruction]) -> Iterator[View]:
+    """Everything that these instructions read or write."""
+    for instruction in instructions:
+        yield from instruction.inputs
+        yield instruction.output
+
+
+def _last_uses(instructions: Sequence[Instruction], groups: Sequence[TiledPart]) -> dict[Buffer, int]:
+    """For each buffer the number of the instruction after which nothing uses it."""
+    ends = {view.buffer: number for number, each in enumerate(instructions) for view in (*each.inputs, each.output)}
+    for group in groups:  # each tile of whole arrays is read after the last instruction of the tile before
+        whole = [view.buffer for view in _views(instructions[group.start : group.stop])]
+        ends |= {buffer: max(ends[buffer], group.stop - 1) for buffer in whole if buffer not in group.inner}
+    return ends
 
 
 def _replaceable(instruction: Instruction, dying: dict[Buffer, View]) -> Buffer | None:

@@ -177,13 +177,7 @@ class Plan:
                 self._staged.append(Staged(View(buffer, buffer.layout), buffer.argument, is_scalar))
             else:
                 self._slots[buffer] = buffer.argument
-        small = {
-            buffer
-            for buffer in returned
-            if not buffer.fixed
-            and span(buffer.layout) <= _SMALL
-            and all(is_dense(view.layout) for view in self._views if view.buffer is buffer)
-        }
+        small = {buffer for buffer in returned if self._is_copied_out(buffer)}
         self._fresh = [buffer for buffer in returned if not buffer.fixed and buffer not in small]
         for number, buffer in enumerate(self._fresh):
             self._slots[buffer] = first + number
@@ -205,6 +199,11 @@ class Plan:
         self._kept = self._arena_bytes <= MOST_IDLE_BYTES
         self._no_names: tuple[Any, ...] = (None,) * first
         self.price = sum(view.layout.nbytes for view in self._views)
+
+    def _is_copied_out(self, buffer: Buffer) -> bool:
+        """Whether a result lies in the arena, since a copy of it costs less than memory of its own."""
+        views = [view for view in self._views if view.buffer is buffer]
+        return not buffer.fixed and span(buffer.layout) <= _SMALL and all(is_dense(view.layout) for view in views)
 
     # ------------------------------------------------------------------------------------------------------ execution
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -85,28 +85,36 @@ def needs_of(structure: Structure) -> Needs | None:
     functions: set[Any] = {name for command in todo for name in commands.functions_of(command)}
     if any(name >= first for name in functions):
         return None
-    created: set[Any] = {name for command in todo for name in outputs(command)}
     mentioned: set[Any] = {name for command in todo for name in mentions(command)}
-    due = last_mentions(batch)
-    early: Sequence[Any] = due.get(-1, [])
-    ended = {*batch.releases, *batch.temporaries}
     if context in mentioned:  # an id that is also a value's
         return None
+    early: Sequence[Any] = last_mentions(batch).get(-1, [])
+    values = mentioned.difference(functions, *[outputs(command) for command in todo])
+    ended = {*batch.releases, *batch.temporaries}
     constants: list[Any] = [command for command in todo if isinstance(command, commands.Constant)]
-    places: list[Any] = [place for command in todo if isinstance(command, commands.Call) for place in command.inputs]
     return Needs(
         context,
-        tuple(sorted([name for name in mentioned - functions - created if name < first])),
+        _before(sorted(values), first),
         tuple(sorted(functions)),
-        tuple([name for name in early if name < first]),
-        tuple([name for name in releases if name < first and name not in early]),
-        tuple([name for name in temporaries if name < first]),
+        _before(early, first),
+        tuple([name for name in _before(releases, first) if name not in early]),
+        _before(temporaries, first),
         tuple([name - first for name in dict.fromkeys(releases) if name >= first]),
-        tuple([name for name in range(structure.counts[1]) if name + first not in ended]),
+        tuple([name - first for name in created_ids if name not in ended]),
         tuple([tuple(command.value) for command in constants]),
-        frozenset([place.number for place in places if place.__class__ is Slot and place.source == NUMBERS]),
+        _numbers_of_ops(todo),
         sum([isinstance(command, commands.TapeOpen) for command in todo]),
     )
+
+
+def _before(names: Iterable[int], first: int) -> tuple[int, ...]:
+    """Those of the ids that are older than the batch: new ones begin at `first`."""
+    return tuple([name for name in names if name < first])
+
+
+def _numbers_of_ops(todo: Sequence[Any]) -> frozenset[int]:
+    places: list[Any] = [place for command in todo if isinstance(command, commands.Call) for place in command.inputs]
+    return frozenset([place.number for place in places if place.__class__ is Slot and place.source == NUMBERS])
 
 
 def _is_closed(todo: Sequence[Any], batch: Batch) -> bool:
