@@ -1,5 +1,9 @@
 """The kernels in C against NumPy, for each kind of CPU; which arrays they take; and as instructions of plans."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from driving import executor
@@ -15,6 +19,33 @@ from teletape_engine.plans.policy import POLICY, Policy
 from teletape_engine.plans.run.c import loaded
 
 pytestmark = pytest.mark.skipif(kernels.LIBRARY_LOADED is None, reason="libkernels.so.1 is not built: no C compiler")
+
+
+@pytest.mark.parametrize(
+    ("features", "level"),
+    [
+        ({"X86_V3": True, "X86_V4": True}, 4),
+        ({"X86_V3": True, "X86_V4": False, "AVX512_SKX": True}, 3),
+        ({"X86_V3": False, "AVX2": True, "X86_V4": True}, 2),
+        ({"AVX2": True, "AVX512_SKX": True}, 4),  # as NumPy before 2.4 names them
+        ({"AVX2": True, "AVX512_SKX": False}, 3),
+        ({"NEON": True}, 2),
+    ],
+)
+def test_kernels_use_no_more_of_a_processor_than_numpy(monkeypatch, features, level):
+    monkeypatch.setattr(kernels, "__cpu_features__", features)
+    assert kernels._most_level() == level
+
+
+def test_what_a_user_forbids_numpy_is_forbidden_to_kernels():
+    if not kernels.__cpu_features__.get("X86_V4"):
+        pytest.skip("NumPy does not know AVX-512 by that name, or the processor has none")
+    code = "from teletape_engine.arrays import kernels; print(kernels._most_level())"
+    environment = os.environ | {"NPY_DISABLE_CPU_FEATURES": "X86_V4"}
+    command = [sys.executable, "-P", "-c", code]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "3"
+
 
 #: Images, windows [rows, columns], outputs, and how they slide: blocks that are whole, and that are not.
 CASES = [
