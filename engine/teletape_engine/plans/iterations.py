@@ -20,7 +20,7 @@ from teletape_engine.plans.ir.buffers import Unplaceable
 from teletape_engine.plans.lower.lowering import Lowering
 from teletape_engine.plans.policy import POLICY
 from teletape_engine.plans.run.c.loaded import LIBRARY_LOADED
-from teletape_engine.plans.run.loops.form import LoopForm, Turned
+from teletape_engine.plans.run.loops.form import LoopForm, LoopOutcome
 from teletape_engine.plans.run.loops.loop import Loop
 from teletape_engine.recording.executor import note_decision
 from teletape_engine.recording.recorder import Recorder
@@ -165,11 +165,11 @@ class Iterations:
             if rows:
                 at = length - 1 - taken if self._form.reverse else taken
                 rest = [*[row[at] for row in rows], *rest]
-            if not self._over and (turned := self._turns([*values, *rest], taken)) is not None:
-                values, taken = [*turned.values], taken + turned.iterations
-                if turned.ended and self._condition is not None:
+            if not self._over and (outcome := self._planned([*values, *rest], taken)) is not None:
+                values, taken = [*outcome.values], taken + outcome.iterations
+                if outcome.ended and self._condition is not None:
                     break
-                if turned.iterations:
+                if outcome.iterations:
                     continue
             watched, self._watched = self._watched, None
             steps = recorder if watched is None else watched.lowering
@@ -189,7 +189,7 @@ class Iterations:
             taken += 1
         return LoopResults(values, taken, others)
 
-    def _turns(self, arguments: list[Any], taken: int) -> Turned | None:
+    def _planned(self, arguments: list[Any], taken: int) -> LoopOutcome | None:
         """Makes iterations if there is a plan for them; None: the interpreter makes the next one, lowered or not."""
         recorder = self._recorder
         started = [argument.value if argument.__class__ is Variable else argument for argument in arguments]
@@ -202,7 +202,7 @@ class Iterations:
         if loop is None or (loop is not _UNKNOWN and recorder.decided is not None and not loop.decides_bool):
             self._over = True
         elif loop is not _UNKNOWN:
-            return self._turned(loop, arguments, started, taken)
+            return self._run(loop, arguments, started, taken)
         elif self._tries == _TRIES or not plannable(arguments, started):
             self._over = True
         elif taken >= POLICY.first - 1:
@@ -227,7 +227,7 @@ class Iterations:
                 raise InternalError(f"an iteration of a loop differs from the interpreter's: {difference}")
         return loop
 
-    def _turned(self, loop: Loop, arguments: Sequence[Any], started: Sequence[Any], taken: int) -> Turned | None:
+    def _run(self, loop: Loop, arguments: Sequence[Any], started: Sequence[Any], taken: int) -> LoopOutcome | None:
         recorder = self._recorder
         try:
             if self.stacks is None:
@@ -239,15 +239,15 @@ class Iterations:
             self._over = True
             return None
         left = None if self._most is None else self._most - taken
-        turned = loop.run(
-            recorder, arguments, started, sources=self._sources, stacks=self.stacks, taken=taken, most=left
+        outcome = loop.run(
+            recorder, arguments, started, sources=self._sources, stacks=self.stacks, before=taken, most=left
         )
-        self._over = turned.failed
-        recorder.repeated += turned.iterations * self._size
+        self._over = outcome.failed
+        recorder.repeated += outcome.iterations * self._size
         if recorder.decided is not None and self._condition is not None:
-            note_decision(recorder.decided, 1, turned.iterations)
-            note_decision(recorder.decided, 0, int(turned.ended))
-        return turned
+            note_decision(recorder.decided, 1, outcome.iterations)
+            note_decision(recorder.decided, 0, int(outcome.ended))
+        return outcome
 
     def stacked(self, others: Sequence[tuple[int, list[Any]]], inputs: Sequence[Any]) -> list[Value]:
         """The stacks with the results of all iterations, as values.

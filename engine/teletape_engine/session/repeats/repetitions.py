@@ -32,7 +32,7 @@ from teletape_engine.recording.values import Literal, Uid, Value, Variable, new_
 from teletape_engine.session.clients import FIRST_CLIENT_ID
 from teletape_engine.session.handlers.values import fetched, note_fetch
 from teletape_engine.session.repeats.step_needs import Needs, needs_of
-from teletape_engine.session.repeats.step_plan import ATTEMPTS, Build, KnownStep, StepPlan, Taken
+from teletape_engine.session.repeats.step_plan import ATTEMPTS, BatchInputs, KnownStep, PlanBuilder, StepPlan
 from teletape_engine.session.state import MAIN, State
 from teletape_engine.spec import DType, Spec, native
 
@@ -149,55 +149,55 @@ class Repetitions:
         self, step: KnownStep, contents: Contents, cancelled: Callable[[], bool], *, is_noted: bool = True
     ) -> Answer | None:
         needs = step.needs
-        taken = self._taken(needs, contents)
-        if taken is None:
+        inputs = self._inputs(needs, contents)
+        if inputs is None:
             return None
         state = self._state
         try:
             tensors = [_value(array) for array in contents.tensors]
         except Exception:  # of a dtype that no array has
             return None
-        key = self._key(step, contents, taken, tensors)
+        key = self._key(step, contents, inputs, tensors)
         prepared = step.plans.get(key, step)
         if prepared is None:
             return None
         if prepared.__class__ is StepPlan:
-            return self._planned(step, prepared, contents, taken, tensors, key, is_noted=is_noted)
+            return self._planned(step, prepared, contents, inputs, tensors, key, is_noted=is_noted)
         if not (step.left and is_noted):
             return None
         step.left -= 1
-        return Build(state, step, contents, taken, key).run(cancelled)
+        return PlanBuilder(state, step, contents, inputs, key).run(cancelled)
 
-    def _taken(self, needs: Needs, contents: Contents) -> Taken | None:
+    def _inputs(self, needs: Needs, contents: Contents) -> BatchInputs | None:
         """What the batch takes; None: something is unusual, or its context is recorded."""
         state, ids = self._state, contents.taken
         key = MAIN if needs.context is None else ids[needs.context]
         executor = state.context(key)
         if executor.context.active or not executor.plannable:
             return None
-        taken = Taken(executor)
+        inputs = BatchInputs(executor)
         entries = state.entries
         for number in needs.taken:
             entry = entries.get(ids[number])
             if entry.__class__ is Value:
-                taken.started.append(entry)
+                inputs.started.append(entry)
             elif entry.__class__ is Variable:
-                taken.started.append(entry.value)
+                inputs.started.append(entry.value)
             else:
                 return None
-            taken.arguments.append(entry)
+            inputs.arguments.append(entry)
         for number in needs.functions:
             entry = entries.get(ids[number])
             if entry.__class__ is not Function:
                 return None
-            taken.functions.append(entry)
+            inputs.functions.append(entry)
         if not entries.keys().isdisjoint(contents.created):
             return None
         if state.released and not state.released.keys().isdisjoint(contents.created):
             return None
-        return taken
+        return inputs
 
-    def _key(self, step: KnownStep, contents: Contents, taken: Taken, tensors: Sequence[Value]) -> Any:
+    def _key(self, step: KnownStep, contents: Contents, inputs: BatchInputs, tensors: Sequence[Value]) -> Any:
         """What a plan depends on. Numbers that have changed since the batch before are free from now on."""
         numbers = contents.numbers
         before = step.numbers
@@ -210,14 +210,14 @@ class Repetitions:
             if changed and step.needs.tapes < 2:
                 step.free = tuple(sorted({*step.free, *changed}))
         step.numbers = numbers
-        arguments, started = taken.arguments, taken.started
+        arguments, started = inputs.arguments, inputs.started
         if tensors:
             arguments, started = [*arguments, *tensors], [*started, *tensors]
         declarations = self._state.declarations
         return (
             key_of(arguments, started),
-            tuple([entry.trainable if entry.__class__ is Variable else None for entry in taken.arguments]),
-            tuple(map(id, taken.functions)),
+            tuple([entry.trainable if entry.__class__ is Variable else None for entry in inputs.arguments]),
+            tuple(map(id, inputs.functions)),
             step.free,
             tuple([_exact(literal.array) for i, literal in enumerate(numbers) if i not in step.free]),
             len(declarations.no_gradient),
@@ -230,16 +230,16 @@ class Repetitions:
         step: KnownStep,
         prepared: StepPlan,
         contents: Contents,
-        taken: Taken,
+        inputs: BatchInputs,
         tensors: list[Value],
         key: Any,
         *,
         is_noted: bool,
     ) -> Answer | None:
-        state, executor, plan = self._state, taken.executor, prepared.plan
+        state, executor, plan = self._state, inputs.executor, prepared.plan
         for number in step.needs.early:
             state.release(contents.taken[number])
-        started = taken.started
+        started = inputs.started
         try:
             state.monitor.command(0)
             state.memory.look(0)
@@ -257,7 +257,7 @@ class Repetitions:
             return None
         step.left = ATTEMPTS
         if is_noted:
-            self._finish(step.needs, prepared, contents, taken, started, values)
+            self._finish(step.needs, prepared, contents, inputs, started, values)
             for entry, result in zip(prepared.results, results, strict=True):
                 if isinstance(result, Fetched):
                     note_fetch(state, returned[entry[-1]], result)
@@ -269,22 +269,22 @@ class Repetitions:
         needs: Needs,
         prepared: StepPlan,
         contents: Contents,
-        taken: Taken,
+        inputs: BatchInputs,
         started: Sequence[Value],
         values: Sequence[Value],
     ) -> None:
         """Assigns to the variables, and notes in the batch's context what has been computed."""
-        state, executor = self._state, taken.executor
+        state, executor = self._state, inputs.executor
         state.current = executor
         if needs.context is not None:
             state.switch(contents.taken[needs.context])
-        first = len(taken.started)
+        first = len(inputs.started)
         for source, number in needs.notes:
             if source == TENSORS:
                 tensor = started[first + number]
                 executor.provenance.note_constant(tensor, tensor.array)
         notes = self._notes(prepared.uses, contents.numbers, needs) if prepared.uses else ()
-        arguments = [*taken.arguments, *started[first:]] if len(started) > first else taken.arguments
+        arguments = [*inputs.arguments, *started[first:]] if len(started) > first else inputs.arguments
         prepared.plan.finish(executor, arguments, started, values, notes)
         if needs.tapes:
             executor.context.begin_epoch()

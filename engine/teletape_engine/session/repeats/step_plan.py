@@ -27,7 +27,8 @@ from teletape_engine.session.state import MAIN, State
 from teletape_engine.spec import DType
 
 _MOST_STEP_PLANS: Final = 8  #: Plans of one structure, by specs and numbers.
-ATTEMPTS: Final = 8  #: So often something is tried that may fail.
+#: Failures after which batches of a sketch or structure are no longer planned, or a plan is no longer run.
+ATTEMPTS: Final = 8
 
 
 class KnownStep:
@@ -99,14 +100,14 @@ class StepPlan:
         self.nbytes = object_bytes.INSTRUCTION * len(plan.instructions)
 
 
-class Taken:
-    """What a batch takes, looked up.
+class BatchInputs:
+    """What a batch works on.
 
     Attributes:
-        executor: Of its context.
-        arguments: The values and variables.
-        started: The values, variables read.
-        functions: The functions.
+        executor: That of the context that the batch names.
+        arguments: The values and variables that it names.
+        started: The same, with the values of the variables.
+        functions: The functions that it names.
     """
 
     __slots__ = ("arguments", "executor", "functions", "started")
@@ -118,19 +119,19 @@ class Taken:
         self.functions: list[Function] = []
 
 
-class Build:
-    """One batch whose commands run one by one, and become a plan.
+class PlanBuilder:
+    """Makes a plan of a batch while its commands run one by one.
 
     Args:
         state: Of the session.
         step: Of the batch's structure.
         contents: Of the batch.
-        taken: What it takes.
+        inputs: What the batch works on.
         key: What the plan depends on.
     """
 
-    def __init__(self, state: State, step: KnownStep, contents: Contents, taken: Taken, key: Any) -> None:
-        self._state, self._step, self._taken, self._key = state, step, taken, key
+    def __init__(self, state: State, step: KnownStep, contents: Contents, inputs: BatchInputs, key: Any) -> None:
+        self._state, self._step, self._inputs, self._key = state, step, inputs, key
         # Each place has an object of its own.
         self._contents = contents._replace(
             tensors=tuple([array.view() for array in contents.tensors]),
@@ -140,10 +141,10 @@ class Build:
     def run(self, cancelled: Callable[[], bool]) -> Answer:
         """Runs the commands; remembers the plan, or that there is none."""
         state, step, needs, contents = self._state, self._step, self._step.needs, self._contents
-        executor = self._taken.executor
-        lowering = StepLowering(executor, self._taken.arguments, contents, step.free, constants=bool(needs.functions))
+        executor = self._inputs.executor
+        lowering = StepLowering(executor, self._inputs.arguments, contents, step.free, constants=bool(needs.functions))
         context = MAIN if needs.context is None else contents.taken[needs.context]
-        started = list(self._taken.started)
+        started = list(self._inputs.started)
         state.fetches = []
         state.substitute(context, lowering)
         try:
@@ -211,6 +212,6 @@ class Build:
             return None
         if POLICY.compared:
             expected, shadows = outcome(values, lowering.arguments), shadows_of(lowering.arguments, started)
-            if compared(plan, self._taken.executor.aside(), shadows, started, expected) is None:
+            if compared(plan, self._inputs.executor.aside(), shadows, started, expected) is None:
                 raise InternalError(f"the plan of a batch fails, and its commands have not: {plan.instructions}")
-        return StepPlan(plan, self._taken.functions, results, remaining, unnamed, dtypes, uses)
+        return StepPlan(plan, self._inputs.functions, results, remaining, unnamed, dtypes, uses)

@@ -40,8 +40,8 @@ class LoopState(NamedTuple):
     times: int
 
 
-class Turned(NamedTuple):
-    """What iterations have come to.
+class LoopOutcome(NamedTuple):
+    """How a run of iterations has ended.
 
     Attributes:
         iterations: Their number.

@@ -29,7 +29,7 @@ from teletape_engine.plans.ir.instructions import Copy, Instruction
 from teletape_engine.plans.lower.lowering import Lowering
 from teletape_engine.plans.policy import POLICY
 from teletape_engine.plans.run.c.loaded import LIBRARY_LOADED
-from teletape_engine.plans.run.loops.form import LoopForm, LoopState, Turned
+from teletape_engine.plans.run.loops.form import LoopForm, LoopOutcome, LoopState
 from teletape_engine.plans.run.loops.loop_machine import ENDED, FAILED, RUNS, LoopMachine
 from teletape_engine.plans.run.machine import Misaligned, Staged
 from teletape_engine.plans.run.plan import MOST_IDLE_BYTES
@@ -226,9 +226,9 @@ class Loop:
         *,
         sources: Sequence[Value] = (),
         stacks: Sequence[Any] = (),
-        taken: int = 0,
+        before: int = 0,
         most: int | None = None,
-    ) -> Turned:
+    ) -> LoopOutcome:
         """Makes iterations until the condition is false, or until there are `most`, or as many as there may be.
 
         Args:
@@ -237,27 +237,27 @@ class Loop:
             started: Their values.
             sources: The arrays of which elements are taken.
             stacks: Arrays for the results of all iterations.
-            taken: The number of iterations before.
+            before: The number of iterations before.
             most: The number of iterations that are left.
 
         Raises:
             CancelledError: The variables have the values after the last whole iteration.
         """
-        length = 0 if most is None else taken + most
+        length = 0 if most is None else before + most
         machine = self._machine()
         count, state = 0, RUNS
         block = max(1, _BLOCK // max(self._cost, 1))
         try:
-            machine.begin(self._memory(started, sources, stacks, taken, length))
+            machine.begin(self._memory(started, sources, stacks, before, length))
             while state == RUNS and (most is None or count < most):
-                turns = recorder.iterations_left(block if most is None else min(block, most - count))
-                if turns <= 0:
+                limit = recorder.iterations_left(block if most is None else min(block, most - count))
+                if limit <= 0:
                     break
                 recorder.check_cancelled()
-                done, state = machine.turns(turns)
+                done, state = machine.iterate(limit)
                 count += done
                 if done:
-                    recorder.iteration(taken + count - 1, length, done)
+                    recorder.iteration(before + count - 1, length, done)
         except Misaligned:
             state = FAILED
         finally:
@@ -265,13 +265,13 @@ class Loop:
             if len(self._idle) < _IDLE and self.arena_bytes <= MOST_IDLE_BYTES:
                 self._idle.append(machine)
                 recorder.memory.caches.add(self)
-        return Turned(count, values, state == ENDED, state == FAILED)
+        return LoopOutcome(count, values, state == ENDED, state == FAILED)
 
     def _memory(
-        self, started: Sequence[Any], sources: Sequence[Any], stacks: Sequence[Any], taken: int, length: int
+        self, started: Sequence[Any], sources: Sequence[Any], stacks: Sequence[Any], before: int, length: int
     ) -> list[Any]:
         """The array of each slot: of elements, and of rows of results, those of the next iteration."""
-        at = length - 1 - taken if self._form.reverse else taken
+        at = length - 1 - before if self._form.reverse else before
         memory = [value.array for value in started]
         first = self._form.carried
         memory[first : first + len(sources)] = [source.array[at : at + 1] for source in sources]
@@ -283,7 +283,7 @@ class Loop:
         values: Sequence[Any],
         results: Sequence[Any],
         sources: Sequence[Any],
-        taken: int,
+        before: int,
         length: int,
     ) -> str | None:
         """How one iteration, with no numbers in the arena before, differs from the interpreter's; None: not at all.
@@ -293,16 +293,16 @@ class Loop:
             values: Those of the arguments of the iteration after it.
             results: Of the body.
             sources: As of `run`.
-            taken: The number of iterations before.
+            before: The number of iterations before.
             length: The number of all; 0: not known.
         """
         for _ in range(2):
             machine = self._machine()
             stacks = [np.empty((max(length, 1), *spec.shape), spec.dtype) for spec in self.rows]
             machine.poison()
-            machine.begin(self._memory(started, sources, stacks, taken, length))
-            machine.turns(1)
-            at = length - 1 - taken if self._form.reverse else taken
+            machine.begin(self._memory(started, sources, stacks, before, length))
+            machine.iterate(1)
+            at = length - 1 - before if self._form.reverse else before
             pairs = [
                 (view[()] if state.is_scalar else view, values[state.argument].array)
                 for state, view in zip(self.states, machine.state_views, strict=True)

@@ -68,7 +68,7 @@ class LoopMachine(Machine):
         self._owned += [moves, turn]
         self._turn = address(turn)
 
-    def turns(self, most: int) -> tuple[int, int]:
+    def iterate(self, most: int) -> tuple[int, int]:
         """Makes iterations; returns how many, and what stopped them: `RUNS`, `ENDED` or `FAILED`."""
         assert self._library is not None
         state = self._library.loop_of(self._turn, most, ctypes.addressof(self._count))
