@@ -39,7 +39,7 @@ help: ## list the targets
 install: $(INSTALLED) ## make .venv with all that `make test` needs
 
 # The stamps make a second call free; a .venv whose Python has gone is made anew.
-$(INSTALLED) $(DEMO_INSTALLED): pyproject.toml constraints.txt hatch_build.py engine/teletape_engine/plans/run/c/rows.c $(wildcard engine/teletape_engine/arrays/*.[ch])
+$(INSTALLED) $(DEMO_INSTALLED): pyproject.toml constraints.txt hatch_build.py $(wildcard engine/teletape_engine/plans/run/c/*.[ch] engine/teletape_engine/arrays/*.[ch])
 	@command -v $(PYTHON) >/dev/null || { echo "make: $(PYTHON) not found: install python3 (Debian: apt-get install python3 python3-venv), or name one: make PYTHON=python3.12" >&2; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "make: Teletape needs Python 3.11 or newer, $(PYTHON) is $$($(PYTHON) --version 2>&1): name another with make PYTHON=python3.12" >&2; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "make: $(PYTHON) cannot make virtual environments: apt-get install python3-venv, then make again" >&2; exit 1; }

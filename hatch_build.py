@@ -53,7 +53,7 @@ def is_built(library: Path, sources: int) -> bool:
     if "CC" in os.environ or not library.exists() or library.stat().st_mtime < Path(__file__).stat().st_mtime:
         return False
     try:
-        number = ctypes.CDLL(str(library)).sources
+        number = ctypes.CDLL(str(library)).teletape_sources
     except (OSError, AttributeError):  # of another machine, or of another version
         return False
     number.restype = ctypes.c_ssize_t

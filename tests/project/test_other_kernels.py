@@ -15,7 +15,7 @@ import sys
 from numpy._core._multiarray_umath import __cpu_dispatch__, __cpu_features__
 from teletape_engine.arrays import kernels
 print([name for name in __cpu_dispatch__ if __cpu_features__.get(name)])
-print(kernels.LIBRARY_LOADED.level() if kernels.LIBRARY_LOADED else 0)
+print(kernels.LIBRARY_LOADED.teletape_level() if kernels.LIBRARY_LOADED else 0)
 sys.exit(7)
 """
 

@@ -6,29 +6,10 @@
    that the windows lie inside the images and their border, so that no index needs a check here. */
 #include <float.h>
 #include <math.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-typedef intptr_t word;
-
-/* `kernels.py` has the same fields, and says what they are. */
-typedef struct {
-  word images, height, width, channels, out, rows, columns, count_rows, count_columns, row_stride, column_stride,
-      row_dilation, column_dilation, top, left, whole_height, whole_width, turned, apart;
-} geometry;
-
-typedef struct {
-  word outer, length, inner, backward, own;
-} lines;
-
-word geometry_size(void) { return (word)sizeof(geometry); }
-
-/* A checksum of the C files that the library was built from: Python refuses one that others of them lie beside. */
-#ifndef SOURCES
-#define SOURCES 0
-#endif
-word sources(void) { return (word)SOURCES; }
+#include "records.h"
 
 #define SUMMED 512 /* windows that are summed one after the other: a longer sum would lose digits */
 
@@ -83,7 +64,7 @@ static void steps_of_window(const geometry *g, word *steps) {
 static word most_level = 4;
 
 /* The kind of CPU whose loops run: 4 or 3 of x86-64, or 1. */
-word level(void) {
+static word level(void) {
 #if defined(__x86_64__)
   __builtin_cpu_init();
   if (most_level >= 4 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
@@ -94,8 +75,9 @@ word level(void) {
   return 1;
 }
 
-/* For tests: no other than those of this kind. */
-void limit_level(word most) { most_level = most; }
+/* No other than those of this kind: NumPy's setting, and tests; and which one it is. */
+void teletape_limit_level(word most) { most_level = most; }
+word teletape_level(void) { return level(); }
 
 /* The same for a convolution: with few outputs two vectors of 32 bytes are used better than one or two of 64, unless
    there is so little to sum that larger blocks count for more. */
@@ -116,7 +98,7 @@ static word level_for(const geometry *g, word size) {
 #define OF_LEVEL(level, name, ...) return (void)(level), name##_v1(__VA_ARGS__);
 #endif
 #define KERNEL(name, level, ...)                                                                       \
-  int name(void *context, char *const *data, const word *n, const word *strides, void *auxiliary) {    \
+  int teletape_##name(void *context, char *const *data, const word *n, const word *strides, void *auxiliary) { \
     (void)n, (void)strides, (void)auxiliary;                                                           \
     OF_LEVEL(level, name, __VA_ARGS__)                                                                        \
   }

@@ -7,13 +7,14 @@ digits. A kernel is called by a forward function, or noted by a plan, which then
 from __future__ import annotations
 
 import ctypes
-import zlib
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy._core._multiarray_umath import __cpu_features__  # type: ignore[import-not-found]  # it is written in C
+
+from teletape_engine.c_library import PREFIX, SharedRecords, load
 
 LIBRARY: Final = Path(__file__).with_name("libkernels.so.1")
 _SUFFIXES: Final = {np.dtype(np.float32): "f4", np.dtype(np.float64): "f8"}
@@ -26,7 +27,7 @@ _NAMES: Final = (
 
 
 class Geometry(NamedTuple):
-    """Windows on images; `geometry` in `kernels.c` has the same fields in the same order.
+    """Windows on images; `geometry` in C has its fields.
 
     Attributes:
         images, height, width, channels: Lengths of the images.
@@ -94,7 +95,7 @@ class Count(NamedTuple):
 
 
 class Lines(NamedTuple):
-    """Lines along the middle one of three axes; `lines` in `kernels.c` has the same fields in the same order.
+    """Lines along the middle one of three axes; `lines` in C has its fields.
 
     Attributes:
         outer, length, inner: Lengths of the axes.
@@ -117,6 +118,12 @@ class Lines(NamedTuple):
     def work(self) -> int:
         """One step for each element."""
         return self.outer * self.length * self.inner
+
+
+RECORDS: Final = SharedRecords(
+    "kernels.py",
+    {"geometry": f"word {', '.join(Geometry._fields)};", "lines": f"word {', '.join(Lines._fields)};"},
+)
 
 
 class LibraryKernel:
@@ -174,7 +181,7 @@ def _plain(array: Any) -> Any:
 
 @lru_cache(maxsize=1024)
 def _kernel(name: str, dtype: Any, context: Geometry | Count | Lines) -> LibraryKernel | None:
-    call = getattr(LIBRARY_LOADED, f"{name}_{_SUFFIXES[dtype]}")
+    call = getattr(LIBRARY_LOADED, f"{PREFIX}{name}_{_SUFFIXES[dtype]}")
     return LibraryKernel(name, call, context) if context.fits else None
 
 
@@ -186,30 +193,40 @@ def _most_level() -> int:
     return 4 if has.get("X86_V4", has.get("AVX512_SKX")) else 3
 
 
-def is_of_sources(library: ctypes.CDLL, folder: Path) -> bool:
-    """Whether a library was built from the C files in its folder, if they are there: after an update it may be old."""
-    library.sources.restype = ctypes.c_size_t
-    built = library.sources()
-    files = sorted(folder.glob("*.[ch]"))
-    return not built or not files or built == zlib.crc32(b"".join([path.read_bytes() for path in files]))
-
-
 def _load() -> ctypes.CDLL | None:
-    """The library, if it is there and of this version of `kernels.c`."""
+    """The library, if it is there, of this version of `kernels.c`, and computes what it should."""
     try:
-        library = ctypes.CDLL(str(LIBRARY))
-        if not is_of_sources(library, LIBRARY.parent):
-            return None
-        if library.geometry_size() != len(Geometry._fields) * ctypes.sizeof(ctypes.c_ssize_t):
-            return None
+        library = load(LIBRARY, RECORDS)
         for name in _NAMES:
             for suffix in _SUFFIXES.values():
-                getattr(library, f"{name}_{suffix}").argtypes = (_POINTER,) * 5
-        library.limit_level.argtypes = (ctypes.c_ssize_t,)
-        library.limit_level(_most_level())
-    except (OSError, AttributeError):
+                getattr(library, f"{PREFIX}{name}_{suffix}").argtypes = (_POINTER,) * 5
+        library.teletape_limit_level.argtypes = (ctypes.c_ssize_t,)
+        library.teletape_limit_level(_most_level())
+    except (OSError, AttributeError, ValueError):
         return None
-    return library
+    return library if _works(library) else None
+
+
+def _works(library: ctypes.CDLL) -> bool:
+    """Whether kernels of each kind give what they should: small integers, which no order of sums rounds."""
+    windows = Geometry(1, 3, 4, 1, 1, 2, 2, 2, 3, 1, 1, 1, 1, 0, 0, 3, 4, 0, 0)
+    dtype: Any
+    for dtype, suffix in _SUFFIXES.items():
+        x, filters = np.arange(-6, 6, dtype=dtype).reshape(3, 4), np.array([[1, -2], [3, 5]], dtype)
+        parts = [[x[i : i + 2, j : j + 3] for j in range(2)] for i in range(2)]
+        ones = np.ones(12, dtype)
+        cases: list[tuple[str, Geometry | Count | Lines, tuple[Any, ...], Any]] = [
+            ("convolve", windows, (x, filters), sum(filters[i, j] * parts[i][j] for i in range(2) for j in range(2))),
+            ("max_pool", windows, (x,), parts[1][1]),
+            ("relu", Count(12), (x,), np.maximum(x, 0)),
+            ("recurrence", Lines(3, 4, 1, 0, 1), (x, ones), np.cumsum(x, 1)),
+        ]
+        for name, context, inputs, expected in cases:
+            result = np.full_like(expected, 7, dtype)
+            LibraryKernel(name, getattr(library, f"{PREFIX}{name}_{suffix}"), context)(*inputs, result)
+            if not np.array_equal(result, expected):
+                return False
+    return True
 
 
 LIBRARY_LOADED: Final = _load()

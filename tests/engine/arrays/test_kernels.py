@@ -9,6 +9,7 @@ import pytest
 from driving import executor
 
 from teletape_engine.arrays import kernels
+from teletape_engine.c_library import SharedRecords, is_of_sources
 from teletape_engine.catalogue.op import CATALOGUE
 from teletape_engine.commands import Call
 from teletape_engine.functions.compile import compile_function
@@ -68,12 +69,12 @@ POOLS = [
 @pytest.fixture(params=[4, 3, 1])
 def level(request):
     """The kind of CPU whose loops run."""
-    kernels.LIBRARY_LOADED.limit_level(request.param)
-    if kernels.LIBRARY_LOADED.level() != request.param:
-        kernels.LIBRARY_LOADED.limit_level(4)
+    kernels.LIBRARY_LOADED.teletape_limit_level(request.param)
+    if kernels.LIBRARY_LOADED.teletape_level() != request.param:
+        kernels.LIBRARY_LOADED.teletape_limit_level(4)
         pytest.skip("this CPU lacks the instructions")
     yield request.param
-    kernels.LIBRARY_LOADED.limit_level(4)
+    kernels.LIBRARY_LOADED.teletape_limit_level(4)
 
 
 def both(call):
@@ -213,13 +214,30 @@ def test_what_is_left_to_numpy():
 def test_a_library_of_another_version_is_left_alone(monkeypatch, tmp_path):
     assert kernels._load() is not None
     with monkeypatch.context() as patch:
-        patch.setattr(kernels.Geometry, "_fields", kernels.Geometry._fields[:-1])
+        patch.setattr(kernels, "RECORDS", SharedRecords("kernels.py", {"geometry": "word images, height;"}))
+        assert kernels._load() is None
+    with monkeypatch.context() as patch:
+        patch.setattr(kernels, "_works", lambda library: False)
         assert kernels._load() is None
     with monkeypatch.context() as patch:
         patch.setattr(kernels, "LIBRARY", loaded.LIBRARY)
         assert kernels._load() is None
     monkeypatch.setattr(kernels, "LIBRARY", tmp_path / "libkernels.so.1")
     assert kernels._load() is None
+
+
+def test_a_library_that_gives_other_numbers_is_left_alone(monkeypatch):
+    call = kernels.LibraryKernel.__call__
+    for name in ("convolve", "max_pool", "relu", "recurrence"):
+
+        def wrong(kernel, *arrays, name=name):
+            call(kernel, *arrays)
+            arrays[-1][-1:] += kernel.__name__ == name
+
+        with monkeypatch.context() as patch:
+            patch.setattr(kernels.LibraryKernel, "__call__", wrong)
+            assert kernels._load() is None, name
+    assert kernels._load() is not None
 
 
 @pytest.mark.parametrize("mode", ["on", "python"])
@@ -260,7 +278,7 @@ def test_a_border_that_an_image_does_not_fit_into_is_for_numpy():
 
 def test_a_library_of_other_sources_is_not_loaded(tmp_path):
     library = kernels.LIBRARY_LOADED
-    assert kernels.is_of_sources(library, kernels.LIBRARY.parent)
-    assert kernels.is_of_sources(library, tmp_path)  # a wheel may have no sources
+    assert is_of_sources(library, kernels.LIBRARY.parent)
+    assert is_of_sources(library, tmp_path)  # a wheel may have no sources
     (tmp_path / "kernels.c").write_text("word sources(void) { return 0; }")
-    assert not kernels.is_of_sources(library, tmp_path)
+    assert not is_of_sources(library, tmp_path)

@@ -15,7 +15,7 @@ from teletape_engine.plans.ir.buffers import address
 from teletape_engine.plans.ir.instructions import PythonCall, Refused, Take, TruthCheck
 from teletape_engine.plans.policy import POLICY, Policy
 from teletape_engine.plans.run.c import loaded
-from teletape_engine.plans.run.c.records import CONTEXTS
+from teletape_engine.plans.run.c.records import RECORDS
 from teletape_engine.plans.run.loops.loop import Loop
 from teletape_engine.plans.run.machine import LoopFailed
 from teletape_engine.plans.run.plan import Plan
@@ -147,9 +147,9 @@ def test_a_loop_ends_at_the_iteration_whose_values_are_refused(monkeypatch):
 @pytest.mark.skipif(loaded.LIBRARY_LOADED is None, reason="librows.so.1 is not built: no C compiler")
 @pytest.mark.parametrize("index", [-1, 4, 1 << 40])
 def test_elements_outside_are_not_read(index):
-    take = ctypes.CDLL(str(loaded.LIBRARY)).take
+    take = ctypes.CDLL(str(loaded.LIBRARY)).teletape_take
     take.argtypes = (ctypes.c_void_p,) * 5
-    geometry = np.array([(1, 4, 2, 12, 0, 8)], CONTEXTS["take_t"])
+    geometry = np.array([(1, 4, 2, 12, 0, 8)], RECORDS.dtypes["take"])
     output, indices = np.zeros((2, 3), "f4"), np.array([3, index])
     data = (ctypes.c_void_p * 4)(address(X), address(indices), address(output), 0)
     assert take(address(geometry), data, None, None, None) == -1

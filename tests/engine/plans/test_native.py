@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 from driving import executor
 
+from teletape_engine.arrays import kernels
+from teletape_engine.c_library import SharedRecords
 from teletape_engine.commands import Call
 from teletape_engine.functions.compile import compile_function
 from teletape_engine.plans.policy import POLICY
-from teletape_engine.plans.run.c import loaded, native
+from teletape_engine.plans.run.c import loaded, native, records
 from teletape_engine.plans.run.machine import _checked
 from teletape_engine.plans.run.plan import Plan
 from teletape_engine.plans.run.tiles import threads
@@ -150,6 +152,40 @@ def test_the_source_compiles_without_warnings(source, tmp_path):
     flags = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-O1", "-shared", "-fPIC", "-pthread"]
     path = ROOT / "engine" / "teletape_engine" / source
     subprocess.run(["cc", *flags, "-o", tmp_path / "x.so", path], check=True, timeout=300)
+
+
+@pytest.mark.parametrize("module", [records, kernels])
+def test_the_header_is_written_from_the_records(module):
+    header = Path(module.__file__).with_name("records.h").read_text()
+    assert header == module.RECORDS.header, "run .venv/bin/python -m teletape_engine.plans.run.c.records"
+
+
+def test_the_layout_of_a_record_is_that_of_its_fields():
+    fields = "loop f; const char *const *a, *b[3]; word n, m[2][3];"
+    dtype = SharedRecords("test", {"each": fields}).dtypes["each"]
+    assert dtype == np.dtype([("f", "u8"), ("a", "u8"), ("b", "u8", 3), ("n", "i8"), ("m", "i8", (2, 3))])
+    assert (
+        SharedRecords("test", {"each": fields}).number
+        != SharedRecords("test", {"each": fields.replace("n,", "k,")}).number
+    )
+
+
+@needs_library
+def test_a_library_of_other_records_is_left_alone(monkeypatch):
+    monkeypatch.setattr(native, "RECORDS", SharedRecords("records.py", {"row": "loop function;"}))
+    library, why = loaded._load()
+    assert library is None
+    assert "librows.so.1 is of another version: run hatch_build.py" in why
+
+
+@needs_library
+@pytest.mark.skipif(shutil.which("nm") is None, reason="nm is not installed (binutils)")
+def test_the_libraries_export_names_with_their_prefix_alone():
+    for library in (loaded.LIBRARY, kernels.LIBRARY):
+        listed = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True, check=True)
+        names = [line.split()[-1] for line in listed.stdout.splitlines()]
+        assert "teletape_sources" in names
+        assert [name for name in names if not name.startswith("teletape_") and name not in ("_init", "_fini")] == []
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler here")

@@ -15,6 +15,7 @@ from teletape_engine.errors import CancelledError
 from teletape_engine.functions.compile import compile_function
 from teletape_engine.plans.policy import POLICY, Policy
 from teletape_engine.plans.run.c import loaded
+from teletape_engine.plans.run.c.records import MOST_THREADS
 from teletape_engine.plans.run.plan import Plan
 from teletape_engine.plans.run.tiles import groups as tiles
 from teletape_engine.plans.run.tiles import threads, workers
@@ -169,7 +170,7 @@ def test_the_number_of_threads_is_that_of_blas():
 def test_with_another_blas_the_number_of_threads_is_that_of_the_policy(monkeypatch):
     monkeypatch.setattr(threads, "_openblas", lambda: None)
     monkeypatch.setattr(POLICY, "threads", None)
-    assert threads.count() == min(threads._cores(), threads.MOST)
+    assert threads.count() == min(threads._cores(), MOST_THREADS)
     monkeypatch.setattr(POLICY, "threads", 3)
     assert threads.count() == 3
 

@@ -341,7 +341,7 @@ class MatrixProduct(Instruction):
         function, context, auxiliary, owned = loops.loop(np.matmul, (a.dtype, b.dtype, y.dtype), None)
         strides = [np.broadcast_to(x, (*lead, *x.shape[-2:])).strides for x in (a, b, y)]
         product = loops.record(
-            "product_t",
+            "product",
             function=function,
             context=context,
             auxiliary=auxiliary,
@@ -441,7 +441,7 @@ class Take(Instruction):
 
     def rows(self, loops: Loops) -> list[LoopRow]:
         """Copies in C."""
-        record = loops.record("take_t", **self.extra._asdict(), index_size=self.inputs[1].layout.itemsize)
+        record = loops.record("take", **self.extra._asdict(), index_size=self.inputs[1].layout.itemsize)
         return [_once(loops.symbol("take"), address(record), self.views, record)]
 
     def device_call(self, xp: Any, inputs: Sequence[Any], output: Any) -> Callable[[], Any]:

@@ -91,7 +91,7 @@ def nested(
         if depth > DEPTH:
             raise Uncompiled
         function, context, auxiliary, owned = loop
-        nest = loops.record("nest_t", function=function, context=context, auxiliary=auxiliary, depth=depth)
+        nest = loops.record("nest", function=function, context=context, auxiliary=auxiliary, depth=depth)
         nest["shape"][0, :depth] = shape[:-1]
         nest["strides"][0, :depth, : len(strides)] = np.array(strides)[:, :-1].T
         loop = InnerLoop(loops.symbol("nest"), address(nest), 0, (nest, owned))

@@ -12,11 +12,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from teletape_engine.arrays.kernels import is_of_sources
+from teletape_engine.c_library import PREFIX, load
 from teletape_engine.plans.ir.buffers import View
 from teletape_engine.plans.ir.instructions import Instruction
 from teletape_engine.plans.ir.rows import InnerLoop, LoopRow, Uncompiled
-from teletape_engine.plans.run.c.records import CONTEXTS, POINTER, ROW, VERSION, Info
+from teletape_engine.plans.run.c.records import POINTER, RECORDS, Info
 
 LIBRARY: Final = Path(__file__).with_name("librows.so.1")
 _MOST_LOOPS: Final = 4096  #: Loops that are remembered.
@@ -31,22 +31,15 @@ class Library:
     """
 
     def __init__(self) -> None:
-        self._library = library = ctypes.CDLL(str(LIBRARY))
-        is_current = library.version() == VERSION and is_of_sources(library, LIBRARY.parent)
-        if not is_current or library.row_size() != ROW.itemsize:
-            raise ValueError("librows.so.1 is of another version of rows.c: run hatch_build.py")
-        self.run = library.run
-        self.run.argtypes = (POINTER, ctypes.c_long)
-        self.begin = library.begin
-        self.begin.argtypes = (POINTER, POINTER)
-        self.call = library.call
-        self.call.argtypes = (POINTER, POINTER)
-        self.loop_of = library.loop_of
-        self.loop_of.argtypes = (POINTER, ctypes.c_ssize_t, POINTER)
+        self._library = library = load(LIBRARY, RECORDS)
         # The same without giving the GIL up: to get it back takes longer than a short run.
         with_gil = ctypes.PyDLL(str(LIBRARY))
-        self.run_with_gil, self.call_with_gil = with_gil.run, with_gil.call
-        self.run_with_gil.argtypes, self.call_with_gil.argtypes = self.run.argtypes, self.call.argtypes
+        self.run, self.run_with_gil = library.teletape_run, with_gil.teletape_run
+        self.call, self.call_with_gil = library.teletape_call, with_gil.teletape_call
+        self.begin, self.loop_of = library.teletape_begin, library.teletape_loop_of
+        self.run.argtypes = self.run_with_gil.argtypes = (POINTER, ctypes.c_long)
+        self.call.argtypes = self.call_with_gil.argtypes = self.begin.argtypes = (POINTER, POINTER)
+        self.loop_of.argtypes = (POINTER, ctypes.c_ssize_t, POINTER)
         get = ctypes.pythonapi.PyCapsule_GetPointer
         get.restype, get.argtypes = POINTER, (ctypes.py_object, ctypes.c_char_p)
         self._pointer = get
@@ -91,7 +84,7 @@ class Library:
     def symbol(self, name: str) -> int:
         """The address of a function of the library."""
         try:
-            function = getattr(self._library, name)
+            function = getattr(self._library, f"{PREFIX}{name}")
         except AttributeError:
             raise Uncompiled from None
         return ctypes.cast(function, POINTER).value or 0
@@ -116,7 +109,7 @@ class Library:
 
     def record(self, name: str, **fields: Any) -> Any:
         """A record of `rows.c`; see `Loops.record`."""
-        record = np.zeros(1, CONTEXTS[name])
+        record = np.zeros(1, RECORDS.dtypes[name])
         for field, value in fields.items():
             record[field] = value
         return record

@@ -1,91 +1,53 @@
-"""The records of `rows.c`, in the same layout, and rows as they are written into tables."""
+"""The records that Python and `rows.c` share, and rows as they are written into tables."""
 
 from __future__ import annotations
 
 import ctypes
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
+from teletape_engine.arrays import kernels
+from teletape_engine.c_library import SharedRecords
 from teletape_engine.plans.ir.instructions import TakeGeometry
 from teletape_engine.plans.ir.rows import DEPTH, LoopRow
 
-VERSION: Final = 2  #: Of the records below, in `rows.c` too.
-ROW: Final = np.dtype(
-    [
-        ("function", "u8"),
-        ("context", "u8"),
-        ("auxiliary", "u8"),
-        ("data", "u8", 4),
-        ("n", "i8"),
-        ("strides", "i8", 4),
-    ]
+MOST_THREADS: Final = 16  #: That a group of tiles runs on.
+_LOOP: Final = "loop function; void *context, *auxiliary;"
+RECORDS: Final = SharedRecords(
+    "records.py",
+    {
+        # A loop of NumPy or of a C library over memory.
+        "row": f"{_LOOP} char *data[4]; word n, strides[4];",
+        # What a run begins with: small arguments, copied into the arena, and addresses of others, written into rows.
+        "stage": "word object, is_scalar, size; char *target;",
+        "patch": "word object, offset, alignment; char **target;",
+        "program": "const row *rows; word count, stage_count, patch_count, head; const stage *stages; "
+        "const patch *patches;",
+        # A loop of a program: its condition, its body, and addresses that move on from one iteration to the next.
+        "move": "char **target; word step;",
+        "turn": "const row *condition, *body; word condition_count, body_count; const char *flag; "
+        "word flag_size, move_count; const move *moves;",
+        # Rows that run tile by tile. A feed is a sum that gets the elements of one tile: they wait in its buffer until
+        # there are as many as a leaf of the tree has; the list of leaves ends with 0. Operand 4 of a part is the row's
+        # length. A stretch is what one thread takes at a time, and the number of its first leaf; -1: sums go on.
+        "feed": f"{_LOOP} char *buffer; word size, filled, leaf; const word *leaves;",
+        "part": "word row, operand, base, size;",
+        "worker": "row *rows; feed *const *feeds;",
+        "stretch": "word start, stop, leaf;",
+        "group": "word row_count, part_count, most, feed_count, worker_count; const part *parts; char *const *bases; "
+        "const worker *workers; const stretch *stretches;",
+        # Contexts of functions of the same name.
+        "nest": f"{_LOOP} word depth, shape[{DEPTH}], strides[{DEPTH}][4];",
+        "product": f"{_LOOP} word lengths[4], strides[9];",
+        "take": f"word {', '.join(TakeGeometry._fields)}, index_size;",
+    },
+    {"MOST_THREADS": MOST_THREADS, "DEPTH": DEPTH},
 )
-STAGE: Final = np.dtype([("object", "i8"), ("is_scalar", "i8"), ("size", "i8"), ("target", "u8")])
-PATCH: Final = np.dtype([("object", "i8"), ("offset", "i8"), ("alignment", "i8"), ("target", "u8")])
-PROGRAM: Final = np.dtype(
-    [
-        ("rows", "u8"),
-        ("count", "i8"),
-        ("stage_count", "i8"),
-        ("patch_count", "i8"),
-        ("head", "i8"),
-        ("stages", "u8"),
-        ("patches", "u8"),
-    ]
-)
-MOVE: Final = np.dtype([("target", "u8"), ("step", "i8")])
-TURN: Final = np.dtype(
-    [
-        ("condition", "u8"),
-        ("body", "u8"),
-        ("condition_count", "i8"),
-        ("body_count", "i8"),
-        ("flag", "u8"),
-        ("flag_size", "i8"),
-        ("move_count", "i8"),
-        ("moves", "u8"),
-    ]
-)
-PART: Final = np.dtype([("row", "i8"), ("operand", "i8"), ("base", "i8"), ("size", "i8")])
-FEED: Final = np.dtype(
-    [
-        ("function", "u8"),
-        ("context", "u8"),
-        ("auxiliary", "u8"),
-        ("buffer", "u8"),
-        ("size", "i8"),
-        ("filled", "i8"),
-        ("leaf", "i8"),
-        ("leaves", "u8"),
-    ]
-)
-WORKER: Final = np.dtype([("rows", "u8"), ("feeds", "u8")])
-STRETCH: Final = np.dtype([("start", "i8"), ("stop", "i8"), ("leaf", "i8")])
-GROUP: Final = np.dtype(
-    [
-        ("row_count", "i8"),
-        ("part_count", "i8"),
-        ("most", "i8"),
-        ("feed_count", "i8"),
-        ("worker_count", "i8"),
-        ("parts", "u8"),
-        ("bases", "u8"),
-        ("workers", "u8"),
-        ("stretches", "u8"),
-    ]
-)
+ROW, STAGE, PATCH, PROGRAM, MOVE, TURN, FEED, PART, WORKER, STRETCH, GROUP = list(RECORDS.dtypes.values())[:11]
 HEAD: Final = object.__basicsize__  #: Bytes of every Python object, before its own.
 POINTER: Final = ctypes.c_void_p
-_LOOP: Final = [(name, "u8") for name in ("function", "context", "auxiliary")]
-
-
-#: The contexts of functions of `rows.c`, by their names there.
-CONTEXTS: Final = {
-    "nest_t": np.dtype([*_LOOP, ("depth", "i8"), ("shape", "i8", DEPTH), ("strides", "i8", (DEPTH, 4))]),
-    "product_t": np.dtype([*_LOOP, ("lengths", "i8", 4), ("strides", "i8", 9)]),
-    "take_t": np.dtype([(name, "i8") for name in (*TakeGeometry._fields, "index_size")]),
-}
 
 
 class Info(ctypes.Structure):
@@ -117,3 +79,8 @@ def table_of(rows: list[tuple[int, ...]]) -> Any:
 def fill(table: Any, number: int, row: LoopRow, data: list[int]) -> None:
     """Writes one row into a table."""
     table[number : number + 1] = table_of([words(row, data)])
+
+
+if __name__ == "__main__":  # writes the headers of both libraries
+    for module, records in ((__file__, RECORDS), (kernels.__file__, kernels.RECORDS)):
+        Path(module).with_name("records.h").write_text(records.header, encoding="utf-8")

@@ -5,31 +5,11 @@
 #define _POSIX_C_SOURCE 200809L
 #include <pthread.h>
 #include <signal.h>
-#include <stdint.h>
 #include <string.h>
 
-typedef intptr_t word;
-typedef int (*loop)(void *, char *const *, const word *, const word *, void *);
+#include "records.h"
 
-/* `records.py` has the same layout as a NumPy dtype. */
-typedef struct {
-  loop function;
-  void *context, *auxiliary;
-  char *data[4];
-  word n, strides[4];
-} row;
-
-/* Raised with each change of a record, so that a library of another source is not used. */
-word version(void) { return 2; }
-
-/* A checksum of the C files that the library was built from: Python refuses one that others of them lie beside. */
-#ifndef SOURCES
-#define SOURCES 0
-#endif
-word sources(void) { return (word)SOURCES; }
-word row_size(void) { return (word)sizeof(row); }
-
-int run(const row *rows, long count) {
+int teletape_run(const row *rows, long count) {
   for (long i = 0; i < count; i++) {
     const row *r = rows + i;
     if (r->function(r->context, r->data, &r->n, r->strides, r->auxiliary)) return -1;
@@ -39,16 +19,7 @@ int run(const row *rows, long count) {
 
 /* What a run begins with. Objects are NumPy's arrays and scalars, by their addresses: an array has the address of its
    elements where a scalar has its number, after the `head` of every object. `loaded.py` checks that it is so. */
-typedef struct { word object, is_scalar, size; char *target; } stage; /* a small argument, copied into the arena */
-typedef struct { word object, offset, alignment; char **target; } patch; /* an address in a row */
-typedef struct {
-  const row *rows;
-  word count, stage_count, patch_count, head;
-  const stage *stages;
-  const patch *patches;
-} program;
-
-int begin(const program *p, char *const *objects) {
+int teletape_begin(const program *p, char *const *objects) {
   for (word i = 0; i < p->stage_count; i++) {
     const stage *s = p->stages + i;
     const char *own = objects[s->object] + p->head;
@@ -64,20 +35,10 @@ int begin(const program *p, char *const *objects) {
 }
 
 /* A whole plan in one call: 1 if an array is not aligned, -1 if a loop has failed. */
-int call(const program *p, char *const *objects) {
-  int misaligned = begin(p, objects);
-  return misaligned ? misaligned : run(p->rows, (long)p->count);
+int teletape_call(const program *p, char *const *objects) {
+  int misaligned = teletape_begin(p, objects);
+  return misaligned ? misaligned : teletape_run(p->rows, (long)p->count);
 }
-
-/* A loop of a program: its condition, its body, and addresses in rows that move on from one iteration to the next. */
-typedef struct { char **target; word step; } move;
-typedef struct {
-  const row *condition, *body;
-  word condition_count, body_count;
-  const char *flag;
-  word flag_size, move_count;
-  const move *moves;
-} turn;
 
 static int is_zero(const char *flag, word size) {
   for (word i = 0; i < size; i++)
@@ -87,11 +48,11 @@ static int is_zero(const char *flag, word size) {
 
 /* Makes iterations, `most` of them at the most, and counts them: 0 if the condition has become false, -1 if a loop of
    NumPy has failed, else 1. */
-int loop_of(const turn *t, word most, word *count) {
+int teletape_loop_of(const turn *t, word most, word *count) {
   for (*count = 0; *count < most; ++*count) {
-    if (run(t->condition, (long)t->condition_count)) return -1;
+    if (teletape_run(t->condition, (long)t->condition_count)) return -1;
     if (t->flag && is_zero(t->flag, t->flag_size)) return 0;
-    if (run(t->body, (long)t->body_count)) return -1;
+    if (teletape_run(t->body, (long)t->body_count)) return -1;
     for (word i = 0; i < t->move_count; i++) *t->moves[i].target += t->moves[i].step;
   }
   return 1;
@@ -99,15 +60,7 @@ int loop_of(const turn *t, word most, word *count) {
 
 /* A sum over all elements, of which the row gets those of one tile: they wait in a buffer until there are as many as a
    leaf of the tree below has. The list of leaves ends with 0. */
-typedef struct {
-  loop function;
-  void *context, *auxiliary;
-  char *buffer;
-  word size, filled, leaf;
-  const word *leaves;
-} feed;
-
-int fed(void *context, char *const *data, const word *n, const word *strides, void *auxiliary) {
+int teletape_fed(void *context, char *const *data, const word *n, const word *strides, void *auxiliary) {
   feed *f = context;
   char *at = f->buffer;
   (void)strides, (void)auxiliary;
@@ -128,19 +81,6 @@ int fed(void *context, char *const *data, const word *n, const word *strides, vo
 
 /* Rows that run tile by tile; `operand` 4 is the row's length. The other addresses move on by elements. Each thread has
    rows of its own, with its own memory for what lies between them, and its own sums. */
-typedef struct { word row, operand, base, size; } part;
-typedef struct { row *rows; feed *const *feeds; } worker;
-/* Elements that one thread takes at a time, and the number of the first leaf in them; -1: sums go on from the stretch
-   before. */
-typedef struct { word start, stop, leaf; } stretch;
-typedef struct {
-  word row_count, part_count, most, feed_count, worker_count;
-  const part *parts;
-  char *const *bases;
-  const worker *workers;
-  const stretch *stretches;
-} group;
-
 static int run_stretch(const group *g, const worker *w, const stretch *s) {
   for (word i = 0; s->leaf >= 0 && i < g->feed_count; i++) {
     w->feeds[i]->filled = 0;
@@ -155,7 +95,7 @@ static int run_stretch(const group *g, const worker *w, const stretch *s) {
       else
         w->rows[p->row].data[p->operand] = g->bases[p->base] + start * p->size;
     }
-    if (run(w->rows, (long)g->row_count)) return -1;
+    if (teletape_run(w->rows, (long)g->row_count)) return -1;
   }
   return 0;
 }
@@ -180,8 +120,7 @@ static void *work(void *context) {
 
 /* The count is that of stretches; the first stride is the number of the first one. Threads end with the call, so that a
    fork finds none; they get no signals. A thread that cannot start is done without. */
-#define MOST_THREADS 16
-int tiles(void *context, char *const *data, const word *n, const word *strides, void *auxiliary) {
+int teletape_tiles(void *context, char *const *data, const word *n, const word *strides, void *auxiliary) {
   const group *g = context;
   shared s = {g, strides[0] + *n, strides[0], 0};
   job jobs[MOST_THREADS];
@@ -220,7 +159,7 @@ int tiles(void *context, char *const *data, const word *n, const word *strides, 
     T first = total_##name(next, half, most);                                                                \
     return first + total_##name(next, n - half, most);                                                       \
   }                                                                                                          \
-  int tree_##name(void *context, char *const *data, const word *n, const word *strides, void *auxiliary) {   \
+  int teletape_tree_##name(void *context, char *const *data, const word *n, const word *strides, void *auxiliary) { \
     const T *next = (const T *)data[0];                                                                      \
     (void)n, (void)auxiliary;                                                                                \
     *(T *)data[1] = (T)0 + total_##name(&next, (word)context, strides[0]);                                   \
@@ -229,17 +168,11 @@ int tiles(void *context, char *const *data, const word *n, const word *strides, 
 TREE(float, f4)
 TREE(double, f8)
 
-/* A loop inside up to six outer ones; its context is a `nest_t`. */
-typedef struct {
-  loop function;
-  void *context, *auxiliary;
-  word depth, shape[6], strides[6][4];
-} nest_t;
-
-int nest(void *context, char *const *data, const word *n, const word *strides, void *auxiliary) {
-  const nest_t *q = context;
+/* A loop inside up to six outer ones; its context is a `nest`. */
+int teletape_nest(void *context, char *const *data, const word *n, const word *strides, void *auxiliary) {
+  const nest *q = context;
   char *at[4];
-  word index[6] = {0};
+  word index[DEPTH] = {0};
   (void)auxiliary;
   memcpy(at, data, sizeof at);
   for (;;) {
@@ -259,16 +192,10 @@ int nest(void *context, char *const *data, const word *n, const word *strides, v
   }
 }
 
-/* A product of matrices, or of a stack of them; its context is a `product_t`. Such loops move the pointers that they are
+/* A product of matrices, or of a stack of them; its context is a `product`. Such loops move the pointers that they are
    given, so they get copies. */
-typedef struct {
-  loop function;
-  void *context, *auxiliary;
-  word lengths[4], strides[9];
-} product_t;
-
-int product(void *context, char *const *data, const word *n, const word *strides, void *auxiliary) {
-  const product_t *q = context;
+int teletape_product(void *context, char *const *data, const word *n, const word *strides, void *auxiliary) {
+  const product *q = context;
   char *at[3] = {data[0], data[1], data[2]};
   (void)n, (void)strides, (void)auxiliary;
   return q->function(q->context, at, q->lengths, q->strides, q->auxiliary);
@@ -282,7 +209,7 @@ int product(void *context, char *const *data, const word *n, const word *strides
   }
 typedef struct { uint64_t parts[2]; } wide;
 
-int copy(void *context, char *const *d, const word *count, const word *s, void *auxiliary) {
+int teletape_copy(void *context, char *const *d, const word *count, const word *s, void *auxiliary) {
   word n = *count, size = (word)context;
   (void)auxiliary;
   if (s[0] == size && s[1] == size) {
@@ -300,7 +227,7 @@ int copy(void *context, char *const *d, const word *count, const word *s, void *
 }
 
 /* Fails unless all elements, of type bool, are true. */
-int all_true(void *context, char *const *d, const word *count, const word *s, void *auxiliary) {
+int teletape_all_true(void *context, char *const *d, const word *count, const word *s, void *auxiliary) {
   (void)context, (void)auxiliary;
   for (word i = 0; i < *count; i++)
     if (!d[0][i * s[0]]) return -1;
@@ -308,10 +235,8 @@ int all_true(void *context, char *const *d, const word *count, const word *s, vo
 }
 
 /* Entries of an array at indices: d[2] = d[0][:, d[1]]; fails if an index is outside. See `lower/taking.py`. */
-typedef struct { word outer, length, picked, inner, own, index_size; } take_t;
-
-int take(void *context, char *const *d, const word *count, const word *s, void *auxiliary) {
-  const take_t *q = context;
+int teletape_take(void *context, char *const *d, const word *count, const word *s, void *auxiliary) {
+  const take *q = context;
   char *out = d[2];
   (void)count, (void)s, (void)auxiliary;
   for (word o = 0; o < q->outer; o++) {
@@ -327,7 +252,7 @@ int take(void *context, char *const *d, const word *count, const word *s, void *
 }
 
 /* Fills bytes with what is no number. */
-int fill(void *context, char *const *d, const word *count, const word *s, void *auxiliary) {
+int teletape_fill(void *context, char *const *d, const word *count, const word *s, void *auxiliary) {
   (void)context, (void)s, (void)auxiliary;
   memset(d[0], 0xFF, (size_t)*count);
   return 0;
@@ -343,7 +268,7 @@ int fill(void *context, char *const *d, const word *count, const word *s, void *
     return 0;                                                                                                   \
   }
 
-int choose(void *context, char *const *d, const word *count, const word *s, void *auxiliary) {
+int teletape_choose(void *context, char *const *d, const word *count, const word *s, void *auxiliary) {
   word n = *count;
   (void)auxiliary;
   switch ((word)context) {
@@ -358,7 +283,7 @@ int choose(void *context, char *const *d, const word *count, const word *s, void
 
 /* Conversions in which every value of the one type is a value of the other, or is rounded; and to bool. */
 #define CONVERTS(A, B)                                                                                          \
-  int cast_##A##_##B(void *context, char *const *d, const word *count, const word *s, void *auxiliary) {        \
+  int teletape_cast_##A##_##B(void *context, char *const *d, const word *count, const word *s, void *auxiliary) { \
     (void)context, (void)auxiliary;                                                                             \
     for (word i = 0; i < *count; i++) *(B *)(d[1] + i * s[1]) = (B) * (A *)(d[0] + i * s[0]);                   \
     return 0;                                                                                                   \

@@ -7,19 +7,17 @@ import os
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Final
 
 import numpy as np
 
 from teletape_engine.plans.policy import POLICY
-
-MOST: Final = 16  #: In `rows.c` too.
+from teletape_engine.plans.run.c.records import MOST_THREADS
 
 
 def count() -> int:
     """The number of threads, at least 1: what OpenBLAS is set to now; of another BLAS, what the policy says."""
     ask = _openblas()
-    return max(1, min(ask() if ask is not None else POLICY.threads or _cores(), MOST))
+    return max(1, min(ask() if ask is not None else POLICY.threads or _cores(), MOST_THREADS))
 
 
 @cache
