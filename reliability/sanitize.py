@@ -17,6 +17,8 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from teletape_engine.c_library import sources_of
+
 ROOT = Path(__file__).parents[1]
 TESTS = (
     "tests/engine/plans",
@@ -66,8 +68,8 @@ def build(engine: Path, kind: str) -> None:
     libraries = {"plans/run/c/rows.c": "plans/run/c/librows.so.1", "arrays/kernels.c": "arrays/libkernels.so.1"}
     for source, library in libraries.items():
         folder = engine / "teletape_engine"
-        command = ["gcc", *FLAGS, f"-fsanitize={kind}", "-o", str(folder / library), str(folder / source)]
-        subprocess.run(command, check=True)
+        flags = [*FLAGS, f"-fsanitize={kind}", f"-DSOURCES={sources_of((folder / source).parent)}u"]
+        subprocess.run(["gcc", *flags, "-o", str(folder / library), str(folder / source)], check=True)
 
 
 def environment(engine: Path, kind: str) -> dict[str, str]:

@@ -92,6 +92,10 @@ def load(path: Path, records: SharedRecords) -> ctypes.CDLL:
 
 def is_of_sources(library: ctypes.CDLL, folder: Path) -> bool:
     """Whether a library was built from the C files in its folder, if they are there: after an update it may be old."""
-    built = library.teletape_sources()
-    files = sorted(folder.glob("*.[ch]"))
-    return not built or not files or bool(built == zlib.crc32(b"".join([path.read_bytes() for path in files])))
+    built, sources = library.teletape_sources(), sources_of(folder)
+    return not built or not sources or bool(built == sources)
+
+
+def sources_of(folder: Path) -> int:
+    """The checksum of the C files in a folder, as `hatch_build.py` has it; 0: there are none."""
+    return zlib.crc32(b"".join([path.read_bytes() for path in sorted(folder.glob("*.[ch]"))]))
