@@ -1,14 +1,19 @@
 """Logs on a disk that fails: what was synced is read again, in order and whole; and nothing that was never written."""
 
 import random
+from functools import partial
 from itertools import count
+from typing import cast
 
 import pytest
 from disks import SimulatedFile
 
+from serving import until
 from teletape_server.durable import records
 from teletape_server.durable.journal import Journal
+from teletape_server.durable.open_logs import OpenLog
 from teletape_server.durable.records import DamagedError, Kind, Log
+from teletape_server.durable.syncer import Syncer
 
 SEEDS = range(60)
 FACTS = {"uid": "u", "epoch": 1, "first": 1}
@@ -150,3 +155,35 @@ def test_after_a_failed_write_nothing_is_written() -> None:
 def test_a_log_whose_head_was_never_written_has_nothing() -> None:
     assert records.read(b"") is None
     assert records.read(bytes(4096)) is None
+
+
+class CountedLog:
+    """A log that counts how often it was brought to the disk."""
+
+    def __init__(self) -> None:
+        self.syncs, self.closed = 0, False
+
+    def sync(self) -> None:
+        self.syncs += 1
+
+    def has_more_than(self, syncs: int) -> bool:
+        return self.syncs > syncs
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def test_a_log_that_was_dropped_is_not_brought_to_the_disk_any_more() -> None:
+    syncer = Syncer(lambda log, error: None, seconds=0.001)
+    dropped, other = CountedLog(), CountedLog()
+    for log in (dropped, other):
+        syncer.add(cast("OpenLog", log))
+    until(partial(dropped.has_more_than, 0))
+    syncer.drop(cast("OpenLog", dropped))
+    assert dropped.closed
+    for _ in range(2):  # a round that had begun goes on with it
+        syncs, rounds = dropped.syncs, other.syncs
+        until(partial(other.has_more_than, rounds + 2))
+    assert dropped.syncs == syncs
+    syncer.stop()
+    assert other.closed
