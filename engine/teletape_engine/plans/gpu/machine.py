@@ -17,9 +17,7 @@ from teletape_engine.plans.gpu.launches import Launch
 from teletape_engine.plans.gpu.source import THREADS, Kernels
 from teletape_engine.plans.ir.buffers import Buffer, View, span
 from teletape_engine.plans.ir.forwards import Diverged
-from teletape_engine.plans.ir.instructions import (
-    Instruction,
-)
+from teletape_engine.plans.ir.instructions import Instruction
 
 #: What a machine runs, in order.
 Step = Launch | Instruction

@@ -56,18 +56,12 @@ def template_of(bound: Bound, arguments: Sequence[Any], namespace: type[Namespac
     if template is _NEW:
         if len(templates) >= _MOST_TEMPLATES:
             templates.clear()
-        template = templates[key] = traced(bound, arguments, namespace)
+        template = templates[key] = _traced(bound, arguments, namespace)
     return template
 
 
-def traced(bound: Bound, arguments: Sequence[Any], namespace: type[Namespace] = Namespace) -> Template | None:
-    """The template of a bound call on inputs of these layouts; None: it stays one Python instruction.
-
-    Args:
-        bound: The call.
-        arguments: Tracers of the arrays, and Python numbers.
-        namespace: See `template_of`.
-    """
+def _traced(bound: Bound, arguments: Sequence[Any], namespace: type[Namespace]) -> Template | None:
+    """As `template_of`, without remembering it."""
     trace: list[Instruction] = []
     own: list[Any] = []
     buffers: list[Buffer] = []

@@ -20,7 +20,7 @@ from teletape_engine.plans.run.tiles.workers import TileRows
 
 BLOCK: Final = 64  #: Calls between two checks for a cancel; of rows, as many as work on `_ELEMENTS`.
 _ELEMENTS: Final = 1 << 20
-_ROW_COST: Final = 64  #: Elements that a row costs at least.
+ROW_COST: Final = 64  #: Elements that a row costs at least.
 _BRIEF: Final = 1 << 15  #: Elements up to which rows keep the GIL.
 _DATA: Final = ROW.fields["data"][1]  # type: ignore[index]  # it has fields
 
@@ -134,7 +134,7 @@ class Machine:
                 cost += _ELEMENTS // BLOCK
             else:
                 rows += compiled
-                cost += max(_ROW_COST, instruction.cost)
+                cost += max(ROW_COST, instruction.cost)
                 keeps_gil = keeps_gil and cost <= _BRIEF
             if cost >= _ELEMENTS:
                 self._close_rows(rows, block, keeps_gil)

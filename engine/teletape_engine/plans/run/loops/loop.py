@@ -31,7 +31,7 @@ from teletape_engine.plans.policy import POLICY
 from teletape_engine.plans.run.c.loaded import LIBRARY_LOADED
 from teletape_engine.plans.run.loops.form import LoopForm, LoopOutcome, LoopState
 from teletape_engine.plans.run.loops.loop_machine import ENDED, FAILED, RUNS, LoopMachine
-from teletape_engine.plans.run.machine import Misaligned, Staged
+from teletape_engine.plans.run.machine import ROW_COST, Misaligned, Staged
 from teletape_engine.plans.run.plan import MOST_IDLE_BYTES
 from teletape_engine.recording.executor import Executor
 from teletape_engine.recording.provenance import LoopRecords, PlannedLoop
@@ -39,7 +39,6 @@ from teletape_engine.recording.values import Value, Variable, new_uid
 
 _SMALL: Final = 4096  #: Bytes up to which a captured argument is copied into the arena.
 _BLOCK: Final = 1 << 21  #: Elements on which iterations work between two checks for a cancel: about a millisecond.
-_ROW_COST: Final = 64  #: Elements that a row costs at least.
 _LONG: Final = 1 << 26  #: Elements of an iteration between whose ops a cancel is looked for: by the interpreter.
 _CUT: Final[Any] = ops.strided_slice
 _IDLE: Final = 2  #: Machines that are kept for the next runs.
@@ -111,7 +110,7 @@ class Loop:
         self.split = sum([id(each) in head_instructions for each in self.instructions])
         self.flag = flag
         self._place(started, ends)
-        self._cost = sum([max(_ROW_COST, each.cost) for each in self.instructions])
+        self._cost = sum([max(ROW_COST, each.cost) for each in self.instructions])
         if self._cost > _LONG:
             raise Unplaceable("an iteration takes long")
         self._records = LoopRecords(
