@@ -36,11 +36,11 @@ word teletape_sources(void) {{ return (word)SOURCES; }}
 
 
 class SharedRecords:
-    """SharedRecords of a C library: each field is a word or an address, of eight bytes.
+    """The records that Python and a C library share: each field is a word or an address, of eight bytes.
 
     Args:
         source: The file that declares them, for the header.
-        fields: By the names of the records their fields, as C declares them.
+        fields: For each record, by its name, its fields as C declares them.
         constants: Numbers that Python and C share.
 
     Attributes:

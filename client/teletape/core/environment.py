@@ -1,7 +1,7 @@
 """The environment variables that the SDK reads, each in a function; no other module of it reads TELETAPE_* ones.
 
-They are read at each call, so that a program may set them until the value is first needed; TELETAPE_PLANS when the SDK
-is imported.
+They are read at each call, so that a program may set them until the value is first needed: TELETAPE_PLANS until its
+first op or connection.
 """
 
 from __future__ import annotations

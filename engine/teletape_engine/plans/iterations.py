@@ -49,7 +49,7 @@ class Repeated(Protocol):
         """Whether shapes depend on values."""
 
 
-#: What the interpreter is to run of a loop: its recorder, the arguments, and whether it is the condition or the body.
+#: What the interpreter is to run of a loop: its recorder, the arguments; the condition if this is true, else the body.
 Part: TypeAlias = tuple[Recorder, list[Any], bool]
 
 
@@ -152,7 +152,7 @@ class Iterations:
             rows: The elements of each array of which elements are taken.
 
         Yields:
-            What the interpreter is to run next. To be sent, its results: of the body as recorded values.
+            What the interpreter is to run next; to be sent its results, those of the body as recorded values.
 
         Raises:
             CancelledError, ResourceExhaustedError: See `Monitor.iteration`.

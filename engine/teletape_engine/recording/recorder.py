@@ -65,7 +65,7 @@ class Recorder(Runtime):
     bare: Algebra  #: The algebra of a backward pass that is not recorded.
     mode: Mode = Mode.COMPUTES
     plannable: bool = False  #: Whether functions may run as plans: it computes on NumPy's arrays.
-    on_gpu: bool = False  #: Whether it computes on a GPU: functions run as plans only if the policy says so.
+    on_gpu: bool = False  #: Whether it computes on a GPU: functions then run as plans of another kind.
 
     def __init__(self) -> None:
         self.provenance = ProvenanceLog()

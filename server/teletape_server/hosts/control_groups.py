@@ -6,7 +6,8 @@ first. No request costs anything: the kernel alone decides, also among processes
 
 The kernel shares each core by itself, so that a key with one busy process would get two thirds of a core where a whole
 one of two is its part. A key whose busy processes get all that they want by right comes before the others therefore,
-and so does a group of which that is true. The weights of the others are corrected by what they have had.
+and so does a group of which that is true. Among the others, the weights of keys that compute without a pause are
+corrected by what each has had of late.
 
 All this needs a part of the system's tree that the server may change, as systemd gives to a unit with `Delegate=cpu`.
 """
@@ -164,10 +165,10 @@ class ControlGroups(Shares):
                 self._weigh(_outer(right), right.part, is_first=_outer(right) not in groups)
 
     def _correct(self, lacking: Mapping[str, Right], steady: Collection[str]) -> None:
-        """Corrects the weights of keys by what each has had of late.
+        """Corrects the weights of keys by what each has had of late; in each group they keep their sum.
 
-        Those of a group have the same sum as before. The weight of a key that computes now and then, which has had
-        little, would grow, and the others' would be the least, which corrects nothing.
+        A key that computes now and then has had little because it wanted little. If its weight were corrected too, it
+        would grow until all other weights are the least there are, which corrects nothing.
 
         Args:
             lacking: The keys that get less than they want.

@@ -27,7 +27,7 @@ class Library:
 
     Raises:
         OSError: There is none, or it is of another machine.
-        ValueError: It is of another version of `rows.c`.
+        AttributeError, ValueError: It is of another version of `rows.c`, or of its records.
     """
 
     def __init__(self) -> None:
