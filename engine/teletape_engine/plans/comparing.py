@@ -66,13 +66,13 @@ def compared(
         for pair in zip(outcome(results, arguments), expected, strict=True)
         if not all(value.__class__ is Literal for value in pair)
     ]
-    number = first_difference([(result.array, wanted.array) for result, wanted in pairs])
+    number = first_difference([(result.array, other.array) for result, other in pairs])
     if number is None:
-        number = next((at for at, (result, wanted) in enumerate(pairs) if result.spec is not wanted.spec), None)
+        number = next((at for at, (result, other) in enumerate(pairs) if result.spec is not other.spec), None)
     if number is not None:
-        result, wanted = pairs[number]
+        result, other = pairs[number]
         raise InternalError(
-            f"a plan gives {result.spec!r} as array {number} that differs from the interpreter's {wanted.spec!r}: "
+            f"a plan gives {result.spec!r} as array {number} that differs from the interpreter's {other.spec!r}: "
             f"{plan.instructions}"
         )
     return results

@@ -65,7 +65,7 @@ class _Watched(NamedTuple):
         lowering: Its recorder.
         arguments: Of the iteration.
         started: Their values when it began.
-        taken: The number of iterations before.
+        iterations: The number of iterations before.
         condition: The condition's result; None: there is none.
         head: The number of instructions that compute it.
         results: Of the body.
@@ -75,7 +75,7 @@ class _Watched(NamedTuple):
     lowering: Lowering
     arguments: Sequence[Any]
     started: Sequence[Any]
-    taken: int
+    iterations: int
     condition: Any = None
     head: int = 0
     results: Sequence[Any] = ()
@@ -158,15 +158,15 @@ class Iterations:
             CancelledError, ResourceExhaustedError: See `Monitor.iteration`.
             InternalError: A plan, if it is to be compared, differs from the interpreter.
         """
-        recorder, most, length, taken, carried = self._recorder, self._most, self._length, 0, len(values)
+        recorder, most, length, iterations, carried = self._recorder, self._most, self._length, 0, len(values)
         others: list[tuple[int, list[Any]]] = []
-        while most is None or taken < most:
+        while most is None or iterations < most:
             rest = self._captured
             if rows:
-                at = length - 1 - taken if self._form.reverse else taken
+                at = length - 1 - iterations if self._form.reverse else iterations
                 rest = [*[row[at] for row in rows], *rest]
-            if not self._over and (outcome := self._planned([*values, *rest], taken)) is not None:
-                values, taken = [*outcome.values], taken + outcome.iterations
+            if not self._over and (outcome := self._planned([*values, *rest], iterations)) is not None:
+                values, iterations = [*outcome.values], iterations + outcome.iterations
                 if outcome.ended and self._condition is not None:
                     break
                 if outcome.iterations:
@@ -179,17 +179,17 @@ class Iterations:
                     break
                 if watched is not None:
                     watched = watched._replace(condition=condition, head=len(watched.lowering.instructions))
-            recorder.iteration(taken, most or 0)
+            recorder.iteration(iterations, most or 0)
             values = yield steps, [*values, *rest], False
             if watched is not None:
                 self._watched = watched._replace(results=values)
             if len(values) > carried:
-                others.append((taken, values[carried:]))
+                others.append((iterations, values[carried:]))
                 values = values[:carried]
-            taken += 1
-        return LoopResults(values, taken, others)
+            iterations += 1
+        return LoopResults(values, iterations, others)
 
-    def _planned(self, arguments: list[Any], taken: int) -> LoopOutcome | None:
+    def _planned(self, arguments: list[Any], iterations: int) -> LoopOutcome | None:
         """Makes iterations if there is a plan for them; None: the interpreter makes the next one, lowered or not."""
         recorder = self._recorder
         started = [argument.value if argument.__class__ is Variable else argument for argument in arguments]
@@ -202,17 +202,17 @@ class Iterations:
         if loop is None or (loop is not _UNKNOWN and recorder.decided is not None and not loop.decides_bool):
             self._over = True
         elif loop is not _UNKNOWN:
-            return self._run(loop, arguments, started, taken)
+            return self._run(loop, arguments, started, iterations)
         elif self._tries == _TRIES or not plannable(arguments, started):
             self._over = True
-        elif taken >= POLICY.first - 1:
+        elif iterations >= POLICY.first - 1:
             self._tries += 1
             lowering = Lowering(recorder, arguments, into=recorder.provenance.records)
-            self._watched = _Watched(key, lowering, arguments, started, taken)
+            self._watched = _Watched(key, lowering, arguments, started, iterations)
         return None
 
     def _built(self, watched: _Watched, started: Sequence[Any]) -> Loop | None:
-        _, lowering, arguments, before, taken, condition, head, results = watched
+        _, lowering, arguments, before, iterations, condition, head, results = watched
         if condition is not None and condition.__class__ is not Value:
             return None
         try:
@@ -222,12 +222,12 @@ class Iterations:
                 raise
             return None
         if POLICY.compared:
-            difference = loop.differs(before, started, results, self._sources, taken, self._length)
+            difference = loop.differs(before, started, results, self._sources, iterations, self._length)
             if difference is not None:
                 raise InternalError(f"an iteration of a loop differs from the interpreter's: {difference}")
         return loop
 
-    def _run(self, loop: Loop, arguments: Sequence[Any], started: Sequence[Any], taken: int) -> LoopOutcome | None:
+    def _run(self, loop: Loop, arguments: Sequence[Any], started: Sequence[Any], iterations: int) -> LoopOutcome | None:
         recorder = self._recorder
         try:
             if self.stacks is None:
@@ -238,9 +238,9 @@ class Iterations:
         except ResourceExhaustedError:  # the interpreter may need less
             self._over = True
             return None
-        left = None if self._most is None else self._most - taken
+        left = None if self._most is None else self._most - iterations
         outcome = loop.run(
-            recorder, arguments, started, sources=self._sources, stacks=self.stacks, before=taken, most=left
+            recorder, arguments, started, sources=self._sources, stacks=self.stacks, before=iterations, most=left
         )
         self._over = outcome.failed
         recorder.repeated += outcome.iterations * self._size

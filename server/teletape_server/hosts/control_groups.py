@@ -30,7 +30,7 @@ from teletape_server.ipc.rights import Right, Rights
 
 _SERVER_WEIGHT: Final = 20.0  # of the server and its forkserver: all keys wait for what they do
 _FIRST: Final = 10.0  # times its weight has a key that gets all that it wants by right
-_LOOKS: Final = 3  # of `balance`, the most of which count
+_LOOKS: Final = 3  # of `balance`: a key wants the most of them, and computes without a pause if it is in all
 _MOST_CORRECTED: Final = 10.0  # times its weight that a key with too little may get, and the part of it with too much
 _AT_ONCE: Final = 1.5  # times what it was that a correction may become in one look, or the part of it
 _FADES: Final = 0.8  # the part that what a key has had before a look still counts
@@ -183,14 +183,14 @@ class ControlGroups(Shares):
         for outer in {_outer(lacking[owner]) for owner in steady}:
             weights = {owner: lacking[owner].weight for owner in steady if _outer(lacking[owner]) == outer}
             whole = sum(weights.values())
-            each = sum(self._had[owner] for owner in weights) / whole
+            seconds = sum(self._had[owner] for owner in weights) / whole  # for each weight of 1
             corrected = {
-                owner: weight * self._corrections[owner] * _within(_AT_ONCE, each * weight, self._had[owner])
+                owner: weight * self._corrections[owner] * _within(_AT_ONCE, seconds * weight, self._had[owner])
                 for owner, weight in weights.items()
             }
-            more = sum(corrected.values()) / whole
+            growth = sum(corrected.values()) / whole
             for owner, weight in weights.items():
-                self._corrections[owner] = _within(_MOST_CORRECTED, corrected[owner] / more, weight)
+                self._corrections[owner] = _within(_MOST_CORRECTED, corrected[owner] / growth, weight)
 
     def _move(self, owner: str) -> None:
         before = self._places[owner]
@@ -260,7 +260,7 @@ def swept(tree: Tree) -> Tree:
 
 
 def _within(most: float, number: float, divisor: float = 1.0) -> float:
-    """Returns a quotient, which is at most so much, and at least the part of it; 1 if all is 0."""
+    """Returns number / divisor, limited to 1 / most to most; of nothing by nothing it is 1."""
     if not divisor:
         return most if number else 1.0
     return min(max(number / divisor, 1 / most), most)

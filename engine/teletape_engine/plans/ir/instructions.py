@@ -304,8 +304,8 @@ class Reduction(Instruction):
         """CuPy's function for it."""
         axes, dtype = self.extra
         reduce = getattr(xp, _REDUCING[self.function])
-        wanted = {"dtype": dtype} if self.function in (np.add, np.multiply) else {}
-        return lambda: xp.copyto(output, reduce(*inputs, axis=axes, **wanted))
+        keywords = {"dtype": dtype} if self.function in (np.add, np.multiply) else {}
+        return lambda: xp.copyto(output, reduce(*inputs, axis=axes, **keywords))
 
 
 _REDUCING: Final = {
@@ -454,10 +454,10 @@ def _take_on_device(xp: Any, geometry: TakeGeometry, inputs: Sequence[Any], outp
     x, indices = inputs
     x = x.reshape((geometry.outer, geometry.length, -1))
     if geometry.own:
-        taken = xp.take_along_axis(x[..., 0], indices.reshape((geometry.outer, geometry.picked)), axis=-1)
+        elements = xp.take_along_axis(x[..., 0], indices.reshape((geometry.outer, geometry.picked)), axis=-1)
     else:
-        taken = xp.take(x, indices.reshape(-1), axis=1)
-    xp.copyto(output, taken.reshape(output.shape))
+        elements = xp.take(x, indices.reshape(-1), axis=1)
+    xp.copyto(output, elements.reshape(output.shape))
 
 
 class TruthCheck(Instruction):
